@@ -125,9 +125,10 @@ def front_text(best: "Best | None") -> str:
     rows = front_rows(best)
     if best is None or best.choice is None or not rows:
         return ""
-    hidden = len(best.choice.front) - ROWS_SHOWN
+    front = best.choice.front
+    sums, hidden = front.sums_table(), len(front) - ROWS_SHOWN
     more = [f"… and {hidden} more: study.front has all."] if hidden > 0 else []
-    return "\n".join([best.choice.front.title, text_table(rows), *more])
+    return "\n".join([front.title, *([text_table(sums), ""] if sums else []), text_table(rows), *more])
 
 
 def _best_table(history: History) -> list[list[str]]:

@@ -172,17 +172,10 @@ def _trials(history: History) -> str:
 
 
 def _table(history: History, trials: Sequence[Trial]) -> str:
-    space = history.problem.space
-    names = [*space.fidelities, *space.parameters]
+    problem = history.problem
+    names = [*problem.space.fidelities, *problem.space.parameters]
     is_narrow = len(names) <= MOST_COLUMNS
-    header = [
-        "trial",
-        "state",
-        *history.problem.named,
-        paid_column(history.problem),
-        "from",
-        *(names if is_narrow else ["params"]),
-    ]
+    header = ["trial", "state", *problem.named, paid_column(problem), "from", *(names if is_narrow else ["params"])]
     chosen = _cells(trials, names) if is_narrow else _one_cell(trials)
     return aligned(header, [[*_result(history, trial), *cells] for trial, cells in zip(trials, chosen, strict=True)])
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 import farthing as ft
+from farthing.analysis.front import round_sums
 from farthing.errors import InvalidArgument
 from farthing.testing import SimulatedExecutor, check_replay
 from farthing.trackers.contents import costs_of
@@ -287,6 +288,71 @@ def test_the_best_for_each_sum_costs_no_more() -> None:
     assert all(best.values["cost"] <= dollars for best, dollars in zip(chosen, (0.5, 2.0, 8.0), strict=True))
     assert sorted(best.values["accuracy"] for best in chosen) == [best.values["accuracy"] for best in chosen]
     assert chosen[0].values["accuracy"] < chosen[-1].values["accuracy"]
+
+
+def eight_prices(**settings: Any) -> ft.Study:
+    """Eight configurations, whose measurements have no noise: the more dollars, the less error."""
+    given: dict[str, Any] = {"minimize": BOTH, "cost_unit": "$", "noise": False, "strategy": "Random", **settings}
+    study = ft.Study(PLAIN, **given)
+    for width, dollars in ((8, 0.7), (16, 1.5), (32, 4.0), (64, 9.0), (128, 11.0), (256, 60.0), (300, 80.0)):
+        study.add({"width": width}, {"error": 1 / width, "cost": dollars})
+    study.add({"width": 9}, {"error": 0.9, "cost": 3.0})
+    return study
+
+
+def test_the_front_says_what_is_best_for_each_round_sum() -> None:
+    front = eight_prices().front
+    assert {most: point.values["cost"] for most, point in front.for_sums.items()} == {1: 0.7, 10: 9.0, 100: 80.0}
+    lines = repr(front).splitlines()
+    assert lines[1].split() == ["the", "best", "for", "trial", "error", "cost", "($)", "params"]
+    assert [line.split()[:3] for line in lines[2:5]] == [["1", "$", "0"], ["10", "$", "3"], ["100", "$", "6"]]
+    assert front.to_json()["for_sums"] == [{"sum": 1, "trial": 0}, {"sum": 10, "trial": 3}, {"sum": 100, "trial": 6}]
+    assert "<td>100 $</td>" in front._repr_html_()
+
+
+def test_a_sum_that_buys_no_more_is_left_out() -> None:
+    study = ft.Study(PLAIN, minimize=BOTH, noise=False, strategy="Random")
+    for width, seconds in ((8, 0.7), (300, 80.0)):
+        study.add({"width": width}, 1 / width, cost=seconds)
+    assert list(study.front.for_sums) == [1.0, 100.0]
+
+
+def test_a_sum_buys_what_is_picked_for_it() -> None:
+    """Where two other objectives are left it is the knee of what the sum pays for."""
+    study = ft.Study(PLAIN, minimize=["error", "latency", "cost"], cost_unit="$", noise=False, strategy="Random")
+    for place, dollars in enumerate([0.7, 1.5, 4.0, 9.0, 11.0, 60.0, 80.0]):
+        study.add({"width": 8 + place}, {"error": 1 / dollars, "latency": abs(dollars - 9), "cost": dollars})
+    assert len(study.front.for_sums) > 1
+    for most, point in study.front.for_sums.items():
+        assert study.pick(cost=ft.AtMost(most)).trial == point.trial
+
+
+def test_the_cheapest_that_is_good_enough_is_picked() -> None:
+    assert eight_prices().pick(error=ft.AtMost(0.02)).values == {"error": 1 / 64, "cost": 9.0}
+
+
+@pytest.mark.parametrize(
+    ("prices", "sums"),
+    [
+        ([80.0, 0.7], [1, 10, 100]),
+        ([0.86, 6.0], [1, 2, 5, 10]),
+        ([1.0, 10.0], [1, 2, 5, 10]),
+        ([3.0], [5]),
+        ([0.0, 0.04, 0.0021], [0.005, 0.01, 0.02, 0.05]),
+        ([0.0], []),
+        ([], []),
+    ],
+)
+def test_sums_are_round(prices: list[float], sums: list[float]) -> None:
+    assert round_sums(prices) == sums
+
+
+def test_other_fronts_have_no_sums() -> None:
+    study = ft.Study(PLAIN, minimize=["error", "latency"], noise=False, strategy="Random")
+    study.add({"width": 8}, {"error": 0.5, "latency": 3.0})
+    assert study.front.for_sums == {}
+    assert "the best for" not in repr(study.front)
+    assert eight_prices(minimize="error", maximize="cost").front.for_sums == {}
 
 
 # ---- what is stored and shown ------------------------------------------------------------------------------------
