@@ -214,7 +214,7 @@ MOST_SUMS = 6
 
 
 def round_sums(prices: Sequence[float]) -> list[float]:
-    """1, 2, 5, 10, … or powers of ten, from the first that pays the least price above zero to one that pays them all."""
+    """1, 2, 5, 10, … or powers of ten, from one that pays the least price above zero to one that pays all."""
     paid = [price for price in prices if price > 0.0]
     if not paid:
         return []
