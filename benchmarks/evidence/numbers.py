@@ -17,7 +17,7 @@ from pathlib import Path
 from benchmarks.evidence.statistics import STATISTICS
 
 DOCS = Path(__file__).parents[2] / "docs"
-NUMBER = re.compile(r"(?<![\w.\-/^·=])[+−-]?\d*\.\d+(?:e[+-]?\d\d)?(?![\w.])|(?<![\w.])\de[+-]\d\d(?!\w)")
+NUMBER = re.compile(r"(?<![\w.\-/^·=])[+−-]?\d*\.\d+(?:e[+-]?\d\d)?(?!\w|\.\w)|(?<![\w.])\de[+-]\d\d(?!\w)")
 ANY = re.compile(NUMBER.pattern + r"|(?<![\w.])\d+(?![\w.]*\d)")
 CODE = re.compile(r"^```.*?^```$|`[^`\n]*`|\]\([^)]*\)|§[\d.]+|[Pp]ython [\d.]+", re.DOTALL | re.MULTILINE)
 SETTING = re.compile(r"[εκλβηωσℓ]²? = [\d.]+(?:(?:,| and|,? or) [\d.]+)*|\(\.\d+/?\d*\)|[Pp]aper's \([^)]*\)")

@@ -258,7 +258,16 @@ def pipelines() -> str:
     parts += [
         line(fmean(regret_at(row, 20.0) for row in by) for by in _by(found, "method")) for _, found in own if found
     ]
-    return "\n\n".join(parts)
+    return "\n\n".join([*parts, *stalled()])
+
+
+def stalled() -> Iterator[str]:
+    """Of each method the medians of the functions in two stages and in three, and the worst runs."""
+    for own in _by([row for row in records(summary.SUITE) if row["contest"] == "stalling"], "method"):
+        by_stages = [
+            [regret_at(row, 18.0) for row in own if ("[2,2,2]" in row["problem"]) == cut] for cut in (False, True)
+        ]
+        yield line(measure(found) for measure in (median, max) for found in by_stages)
 
 
 def _by(rows: Sequence[Record], key: str) -> list[list[Record]]:

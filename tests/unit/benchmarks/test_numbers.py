@@ -19,12 +19,11 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.evidence.numbers import Group, blocks, known
+from benchmarks.evidence.numbers import CODE, NUMBER, Group, blocks, known
 from benchmarks.evidence.numbers import Known as Together
 from benchmarks.evidence.statistics import STATISTICS
 
 DOCS = Path(__file__).parents[3] / "docs"
-NUMBER = re.compile(r"(?<![\w.\-/^·=])[+−-]?\d*\.\d+(?:e-\d+)?(?![\w.])|(?<![\w.])\d+e-\d+")
 WHOLE = re.compile(
     r"(?<![\w.,\-/^·=–−])\d+(?: \d{3})*(?= ?(?:ms|MB|GB|kB|bytes|validations|times as|trainings a second)\b)"
     r"|(?<=\| )\**\d{3,}\**(?= *\|)"
@@ -32,7 +31,6 @@ WHOLE = re.compile(
 """Without the first cell of a row, which names it, and numbers of one or two digits in cells, which are counts."""
 ROW = re.compile(r"^\|[^|]*\|", re.MULTILINE)
 DIGITS = re.compile(r"(?<![\w.,])\d+(?: \d{3})*(?![\w.,]*\d)")
-CODE = re.compile(r"^```.*?^```$|`[^`\n]*`|\]\([^)]*\)|§[\d.]+|[Pp]ython [\d.]+", re.DOTALL | re.MULTILINE)
 
 SEQUENTIAL = ("sequential", "optuna-sampler", "conditional", "noisy", "cost-aware", "cheap", "suggesting", "stopping")
 CURVES = ("mf-", "real-", "simulated", "demo", "lightgbm", "predictions", "transfer", "guesses", "stopping")
