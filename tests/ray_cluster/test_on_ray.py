@@ -19,7 +19,7 @@ import farthing as ft
 from farthing.errors import InvalidArgument, WorkError
 from farthing.execution import Checkpoints
 from farthing.execution.platform import start_of
-from farthing.trials import State
+from farthing.trials import Attempt, State
 
 pytestmark = pytest.mark.ray
 
@@ -222,6 +222,28 @@ def test_workers_that_find_no_room_wait_while_the_others_work(on_ray, tmp_path):
         lambda trial: trial.params["x"], budget=ft.Budget(trials=6), workers=5, executor=on_ray, resources={"cpu": 2}
     )
     assert [trial.state for trial in here.trials] == [State.DONE] * 6
+
+
+def test_the_log_of_a_running_trial_is_seen_from_another_machine(address, tmp_path):
+    """The folder is a store, and what the nodes have in front of it is not what this process has."""
+
+    def work(trial):
+        print("at work")
+        while not (tmp_path / "gate").exists():
+            time.sleep(0.05)
+        print("done")
+        return 0.5
+
+    (tmp_path / "nodes").mkdir()
+    here = study(folder=f"file://{tmp_path}/store", storage=tmp_path / "s.db")
+    executor = ft.RayExecutor(address=address, runtime_env={"env_vars": {"TMPDIR": str(tmp_path / "nodes")}})
+    running = threading.Thread(target=lambda: here.run(work, budget=ft.Budget(trials=1), executor=executor))
+    running.start()
+    seen, attempt = ft.Study.load("study", tmp_path / "s.db").checkpoints, Attempt(0, 1)
+    wait_until(lambda: seen.read_log(attempt) == (0, b"at work\n"), "the log of the running trial")
+    (tmp_path / "gate").touch()
+    running.join()
+    assert seen.read_log(attempt, since=8) == (8, b"done\n")
 
 
 # ---- what is refused -----------------------------------------------------------------------------------------------
