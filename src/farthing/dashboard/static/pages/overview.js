@@ -186,6 +186,7 @@ function bill(about, key) {
   const fill = (ledger) => {
     if (!ledger) { box.replaceChildren(summary(), h("p", { class: "note" }, "The whole bill could not be added up.")); return; }
     box.replaceChildren(table(["", "what", "amount"], [...Object.entries(ledger.spent).map(([kind, amount]) => ["spent", kind, cost(amount, ledger.unit)]), ["spent", "total", h("strong", {}, cost(ledger.total, ledger.unit))],
+      ...Object.entries(ledger.labels || {}).map(([label, amount]) => ["on", label, cost(amount, ledger.unit)]),
       ...Object.entries(ledger.saved).map(([reason, amount]) => ["saved", reason, h("span", { class: "good" }, cost(amount, ledger.unit))]), ["overhead", "suggesting", `${duration(ledger.overhead_seconds)}${ledger.overhead_share === null ? "" : `, ${percent(ledger.overhead_share)}`}`],
       ...held(ledger)], { label: "The bill" }));
   };
