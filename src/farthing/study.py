@@ -269,7 +269,7 @@ class Study:
             time_limit: seconds after which a trial, with every process it started, is ended as failed.
             devices: for example `["cuda:0", "cuda:1"]`, given to the workers in turn.
             resources: what each worker holds, with Ray and in a study with prices: `{"cpu": 1, "gpu": 0.25}`; a list of
-                such bundles for work on several nodes.
+                such bundles for work on several nodes; or a function of the params that returns either.
             callbacks: each is called as `callback(study, trial)` when a trial has ended; it may call `study.stop()`.
             trackers: programs that are told how the study goes: `[ft.trackers.MLflow()]`. One that fails or is slow
                 neither stops nor slows the study.

@@ -119,8 +119,9 @@ class Ledger:
     seconds for which workers had nothing to do, because a suggestion was not there yet; `processes` is how many
     processes ran trials. `stages` has the bill of each stage, where the work reported any.
 
-    Where seconds have a price, `seconds` has the measured ones by kind, `price` is what one of them cost in the mean,
-    and `idle` is the seconds for which workers had nothing to do for another reason: they were held all the same.
+    Where seconds have a price, `seconds` has the measured ones by kind, and `price` is what one of them cost in the
+    mean. There, and on Ray, `idle` is the seconds for which workers had nothing to do for another reason: they were
+    held all the same.
 
     `labels` has the total by the label of the worker, where workers have labels.
 
@@ -209,7 +210,7 @@ class Ledger:
         overhead = [("overhead", "suggesting", self._overhead_text(self.overhead))]
         if self.processes > 1 or self.price is not None:
             overhead.append(("overhead", "waiting for suggestions", self._overhead_text(self.waiting)))
-        if self.price is not None:
+        if self.price is not None or self.idle:
             overhead.append(("overhead", "idle workers", self._overhead_text(self.idle)))
         if self.to_come is not None:
             trials.append(("to come", f"{self.to_come.trials} trials", self._to_come_text(self.to_come.cost)))

@@ -53,8 +53,7 @@ class ResourcePrices:
         price = self.require_priced if must_cost else self.of_a_second
         if not callable(resources):
             return price(resources)
-        held = resources
-        return lambda params: price(held(params))
+        return lambda params: price(held_with(resources, params))
 
     def require_priced(self, resources: ResourcesGiven | None) -> float:
         """The same, where it must cost something."""
@@ -69,3 +68,16 @@ class ResourcePrices:
 
     def _price(self, name: str) -> float:
         return float(self.given.get(name, 0.0)) if name != PER else 0.0
+
+
+def held_with(resources: ResourcesLike | None, params: Params) -> ResourcesGiven | None:
+    """The resources of a trial with these params."""
+    if not callable(resources):
+        return resources
+    found = resources(params)
+    if not isinstance(found, (Mapping, list, tuple)) or not found:
+        raise InvalidArgument(
+            f"resources= must return what a trial holds, got {shown(found)} for {dict(params)}. Return for example "
+            "{'gpu': 1}, for all params."
+        )
+    return found

@@ -480,9 +480,9 @@ class Records:
         if self.problem.measures_cost:
             self._storage.log_event(self.name, WORKER_BEGAN, worker_event(attempt.number, attempt.attempt))
 
-    def log_idle(self, seconds: float) -> None:
-        """Says for how long workers had nothing to do, where that has a price."""
-        if self.rate is not None and seconds > 0.0:
+    def log_idle(self, seconds: float, *, holds: bool) -> None:
+        """Says for how long workers had nothing to do, where that has a price, or they held what others could use."""
+        if (holds or self.rate is not None) and seconds > 0.0:
             self._storage.log_event(self.name, IDLE, {"seconds": seconds})
 
     def close(self, attempt: Attempt, outcome: Outcome) -> Trial:
