@@ -98,6 +98,7 @@ class Loop:
         self._records = records
         self._strategy = strategy
         self._executor = executor
+        self._holder = executor if isinstance(executor, GivesBack) else None
         self._limits = limits
         self._checkpoints = checkpoints
         self._clock = clock
@@ -153,7 +154,7 @@ class Loop:
             at_the_end.callback(self._records.leases.end_run)
             at_the_end.callback(collect_leftovers, self._records, self._strategy, self._checkpoints)
             at_the_end.callback(self._records.give_back, self._trials)
-            holds = isinstance(self._executor, GivesBack)
+            holds = self._holder is not None
             at_the_end.callback(lambda: self._records.log_idle(self._idle + math.fsum(self._waits()), holds=holds))
             at_the_end.callback(self._executor.close)
             self._seconds_before = self._records.seconds_run()
@@ -233,10 +234,10 @@ class Loop:
 
     def _give_back(self, stopped: Stopped | None) -> None:
         """Lets go of what idle workers hold: at once if nothing more will begin, else when nothing to do has lasted."""
-        if not isinstance(self._executor, GivesBack):
+        if self._holder is None:
             return
         is_over = self._stopped is not None or stopped is SPENT
-        held = self._executor.give_back(after=0.0 if is_over else SECONDS_TO_HOLD if stopped else math.inf)
+        held = self._holder.give_back(after=0.0 if is_over else SECONDS_TO_HOLD if stopped else math.inf)
         gone, now = max(0, len(self._free_since) - held), self._clock.elapsed()
         self._idle += math.fsum(now - since for since in self._free_since[:gone])
         self._free_since = self._free_since[gone:] + [now] * (held - len(self._free_since))
