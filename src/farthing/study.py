@@ -269,7 +269,7 @@ class Study:
             time_limit: seconds after which a trial, with every process it started, is ended as failed.
             devices: for example `["cuda:0", "cuda:1"]`, given to the workers in turn.
             resources: what each worker holds, with Ray and in a study with prices: `{"cpu": 1, "gpu": 0.25}`; a list of
-                such bundles for work on several nodes.
+                such bundles for work on several nodes; or a function of the params that returns either.
             callbacks: each is called as `callback(study, trial)` when a trial has ended; it may call `study.stop()`.
             trackers: programs that are told how the study goes: `[ft.trackers.MLflow()]`. One that fails or is slow
                 neither stops nor slows the study.
@@ -475,8 +475,10 @@ class Study:
         resources: Resources | None,
         time_limit: float | None,
         sharing: int = 1,
+        prices: Mapping[str, float] | None = None,
+        label: str | None = None,
     ) -> Executor:
-        self._session.records.hold(resources, must_cost=True)
+        self._session.records.hold(resources, must_cost=True, prices=prices, label=label)
         return executor_for(
             work,
             self.problem,
@@ -863,15 +865,25 @@ def run_as_worker(
     workers: int,
     limits: Limits,
     resources: Resources | None = None,
+    prices: Mapping[str, float] | None = None,
+    label: str | None = None,
     progress: bool | None = None,
 ) -> Stopped:
     """One of many that work on the study, as `farthing worker` does: one of them suggests for all.
 
-    Unlike `run`, it ends at once if the study was asked to stop.
+    Unlike `run`, it ends at once if the study was asked to stop. `prices` are those of this worker instead of the
+    study's, and `label` is what it is called on the bill.
     """
     shape, strategy = study._taken_up(work, budget, harmless=False)
     runner = study._executor(
-        shape, "processes", workers=workers, devices=None, resources=resources, time_limit=limits.time_limit
+        shape,
+        "processes",
+        workers=workers,
+        devices=None,
+        resources=resources,
+        time_limit=limits.time_limit,
+        prices=prices,
+        label=label,
     )
     if budget is not None:
         study._session.records.set_budget(budget, given=True)

@@ -1,6 +1,6 @@
 """Makes schema_0001.db, a database as the first version of Farthing wrote it.
 
-Kept to show what is in it, and in schema_0002.db and schema_0003.db, which the last versions with those schemas made by
+Kept to show what is in it, and in schema_0002.db to schema_0004.db, which the last versions with those schemas made by
 it. It is not run again: a later version would write a later schema.
 """
 

@@ -288,3 +288,51 @@ def test_a_worker_of_a_study_without_a_budget_says_what_is_missing(folder: Path)
     assert finished.exit_code == 1
     assert "needs a budget" in finished.output
     assert os.path.exists("shared.db")
+
+
+PRICES = """
+[prices]
+gpu = 3600.0
+per = "hour"
+[resources]
+gpu = 1
+"""
+
+
+def test_a_worker_says_its_price_and_its_label_and_pays_for_what_was_lost_with_it(folder: Path, started) -> None:
+    write_study(folder, trials=4)
+    (folder / "study.toml").write_text((folder / "study.toml").read_text() + PRICES)
+    (folder / "slow").touch()
+    spot = started("study.toml", "--price", "gpu=1800", "--spot")
+    wait_for((folder / "began").exists)
+    spot.send_signal(signal.SIGTERM)
+    assert spot.communicate(timeout=60) == ("", "Ended by a signal; its trials were given back.\n")
+    (folder / "slow").unlink()
+    run_here("study.toml", "--until-idle", "--max-trials", "2")
+    run_here("study.toml", "--until-idle", "--price", "gpu=1800", "--spot")
+
+    trials, bill = loaded().trials, loaded().ledger
+    assert [trial.labels for trial in trials] == [("spot", None), (), ("spot",), ("spot",)]
+    rates = {point.rate for trial in trials for point in trial.measurements if point.cost}
+    assert rates <= {0.5, 1.0}
+    assert bill.labels["spot"] == pytest.approx(sum(trial.costs_by_label.get("spot", 0.0) for trial in trials))
+    assert 0.0 < trials[0].costs["failed"] == trials[0].costs_by_label["spot"]
+    assert sum(bill.labels.values()) == pytest.approx(bill.total)
+    assert "on       spot" in str(bill)
+
+
+@pytest.mark.parametrize(
+    ("prices", "price", "said"),
+    [
+        ("", "gpu=1", "A worker's price needs a study with prices, got {'gpu': 1.0}"),
+        (PRICES, "tpu=1", "must be among 'gpu', got 'tpu'"),
+        (PRICES, "gpu=much", "A price must be NAME=AMOUNT, got 'gpu=much'"),
+        (PRICES, "gpu=-1", "price of gpu must"),
+    ],
+)
+def test_a_price_that_cannot_be_is_refused(folder: Path, prices: str, price: str, said: str) -> None:
+    write_study(folder)
+    (folder / "study.toml").write_text((folder / "study.toml").read_text() + prices)
+    ended = CliRunner().invoke(program, ["worker", "study.toml", "--storage", "shared.db", "--price", price])
+    assert ended.exit_code == 1
+    assert said in ended.stderr

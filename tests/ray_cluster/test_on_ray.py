@@ -19,7 +19,7 @@ import farthing as ft
 from farthing.errors import InvalidArgument, WorkError
 from farthing.execution import Checkpoints
 from farthing.execution.platform import start_of
-from farthing.trials import State
+from farthing.trials import Attempt, State
 
 pytestmark = pytest.mark.ray
 
@@ -222,6 +222,108 @@ def test_workers_that_find_no_room_wait_while_the_others_work(on_ray, tmp_path):
         lambda trial: trial.params["x"], budget=ft.Budget(trials=6), workers=5, executor=on_ray, resources={"cpu": 2}
     )
     assert [trial.state for trial in here.trials] == [State.DONE] * 6
+
+
+def test_the_log_of_a_running_trial_is_seen_from_another_machine(address, tmp_path):
+    """The folder is a store, and what the nodes have in front of it is not what this process has."""
+
+    def work(trial):
+        print("at work")
+        while not (tmp_path / "gate").exists():
+            time.sleep(0.05)
+        print("done")
+        return 0.5
+
+    (tmp_path / "nodes").mkdir()
+    here = study(folder=f"file://{tmp_path}/store", storage=tmp_path / "s.db")
+    executor = ft.RayExecutor(address=address, runtime_env={"env_vars": {"TMPDIR": str(tmp_path / "nodes")}})
+    running = threading.Thread(target=lambda: here.run(work, budget=ft.Budget(trials=1), executor=executor))
+    running.start()
+    seen, attempt = ft.Study.load("study", tmp_path / "s.db").checkpoints, Attempt(0, 1)
+    wait_until(lambda: seen.read_log(attempt) == (0, b"at work\n"), "the log of the running trial")
+    (tmp_path / "gate").touch()
+    running.join()
+    assert seen.read_log(attempt, since=8) == (8, b"done\n")
+
+
+# ---- what workers hold ---------------------------------------------------------------------------------------------
+
+
+def cores_free() -> float:
+    import ray
+
+    return ray.available_resources().get("CPU", 0.0)
+
+
+def test_a_place_is_given_back_when_nothing_more_will_begin(on_ray, tmp_path):
+    def work(trial):
+        while trial.number == 1 and not (tmp_path / "gate").exists():
+            time.sleep(0.05)
+        return trial.params["x"]
+
+    here = study(folder=tmp_path / "files")
+    running = threading.Thread(
+        target=lambda: here.run(work, budget=ft.Budget(trials=2), workers=2, executor=on_ray, resources={"cpu": 2})
+    )
+    running.start()
+    wait_until(lambda: len(here.trials) == 2 and here.trials[0].state is State.DONE, "the first trial")
+    wait_until(lambda: cores_free() == 2.0, "the place of the worker that has nothing to do")
+    time.sleep(5.0)  # what would be on the bill if it were held
+    (tmp_path / "gate").touch()
+    running.join()
+    assert [trial.state for trial in here.trials] == [State.DONE] * 2
+    assert 0.0 < here.ledger.idle < 5.0, "a worker held its place until it was given back, and not afterwards"
+    assert "overhead idle workers" in str(here.ledger)
+
+
+def test_a_worker_that_gave_its_place_back_asks_for_one_again(start):
+    executor = start(lambda trial: 0.5, workers=2, resources={"cpu": 1})
+    first = run(executor)
+    assert executor.give_back(after=1000.0) >= 1
+    assert executor.give_back(after=0.0) == 0
+    assert executor.free == 2
+    second = run(executor, job(1))
+    assert (first.outcome.failure, second.outcome.failure) == (None, None)
+    assert (first.began_its_worker, second.began_its_worker) == (True, True)
+
+
+def test_resources_follow_from_the_params_and_enter_the_price(on_ray, tmp_path):
+    def held(params):
+        return {"cpu": 1, "gpu": 1} if params["x"] > 0.5 else {"cpu": 1}
+
+    def work(trial):
+        time.sleep(0.1)
+        return float(bool(os.environ.get("CUDA_VISIBLE_DEVICES")))
+
+    here = study(
+        folder=tmp_path / "files", prices={"cpu": 3.0, "gpu": 50.0, "per": "second"}, storage=tmp_path / "s.db"
+    )
+    here.run(work, budget=ft.Budget(trials=6), workers=2, executor=on_ray, resources=held)
+    here.run(work, budget=ft.Budget(trials=8), workers=2, executor=on_ray, resources=held)
+    has_gpu = [trial.params["x"] > 0.5 for trial in here.trials]
+    assert set(has_gpu) == {True, False}
+    assert [trial.value for trial in here.trials] == has_gpu
+    assert [trial.points[-1].rate for trial in here.trials] == [53.0 if has else 3.0 for has in has_gpu]
+
+
+def test_a_large_trial_finds_its_room_among_small_ones(on_ray, tmp_path, monkeypatch):
+    """All cores of a node at once are free only when no small trial begins for a while."""
+    monkeypatch.setattr("farthing.execution.ray.executor.SECONDS_BEFORE_SAYING", 0.5)
+
+    def work(trial):
+        time.sleep(0.5)
+        return float(bool(os.environ.get("CUDA_VISIBLE_DEVICES")))
+
+    here = study(folder=tmp_path / "files")
+    here.run(
+        work,
+        budget=ft.Budget(trials=12),
+        workers=6,
+        executor=on_ray,
+        resources=lambda params: {"cpu": 2, "gpu": 1} if 0.4 < params["x"] < 0.6 else {"cpu": 1},
+    )
+    assert {trial.value for trial in here.trials} == {0.0, 1.0}
+    assert [trial.state for trial in here.trials] == [State.DONE] * 12
 
 
 # ---- what is refused -----------------------------------------------------------------------------------------------

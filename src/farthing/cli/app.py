@@ -20,6 +20,7 @@ COMMANDS = {
     "list": "List the studies of a storage, with their best values and costs.",
     "watch": "Watch a study as it goes, from any machine that reaches its storage.",
     "show": "Show a study: its best trials, learning curves and bill.",
+    "logs": "Print the output of a trial, also while it runs.",
     "best": "Print the best configuration found so far.",
     "verify": "Train the recommended configuration to full fidelity.",
     "dashboard": "Serve a page about studies and their cost, live.",

@@ -1,7 +1,11 @@
 """One trial as text: what was chosen, measured and paid, and why it failed."""
 
 import json
+import time
+from collections.abc import Iterator
 from pathlib import Path
+
+import click
 
 from farthing.analysis.export import trial_form
 from farthing.analysis.rows import note_text
@@ -9,12 +13,16 @@ from farthing.analysis.text import paid_column, short_number, short_params, shor
 from farthing.cli.large_view import reader_if_large, run_of
 from farthing.cli.storages import not_followed
 from farthing.cli.tables import aligned
+from farthing.dashboard.reading import no_log
 from farthing.errors import TrialNotFound
 from farthing.session import session_of
 from farthing.study import Study
-from farthing.trials import Measurement, Trial
+from farthing.trials import Attempt, Measurement, Trial
 from farthing.trials.prefixes import is_stage, was_cached
 from farthing.trials.trial import reason_of
+
+SECONDS_BETWEEN_LOOKS = 1.0
+"""How often the log of a trial that runs is read again."""
 
 
 def chosen_trial(study: Study, number: int) -> Trial:
@@ -44,15 +52,35 @@ def trial_json(study: Study, trial: Trial, *, follows: bool) -> str:
 
 def log_text(study: Study, trial: Trial, *, follows: bool) -> str:
     """The output of the latest attempt."""
+    pieces = log_pieces(study, trial.number, follows=follows, is_live=False)
+    return b"".join(pieces).decode(errors="backslashreplace")
+
+
+def log_pieces(study: Study, number: int, *, follows: bool, is_live: bool) -> Iterator[bytes]:
+    """The output of the latest attempt that left any, piece by piece; if live, also what it prints until it ends."""
     if url := _store_to_ask(study, follows=follows):
         raise not_followed(url)
-    path = _log(study, trial)
-    if not path.is_file():
-        raise TrialNotFound(
-            f"A trial's log is kept when a worker ran it, got none for trial {trial.number} at {str(path)!r}. "
-            "Trials that were asked for, added or run inline print where they run."
-        )
-    return path.read_text(encoding="utf-8", errors="backslashreplace")
+    trial = chosen_trial(study, number)
+    attempt, printed, waits = _attempt_of(_log(study, trial)), 0, False
+    while True:
+        found = study.checkpoints.read_log(Attempt(number, attempt), since=printed)
+        if found is None and not waits:
+            if trial.is_finished or not is_live:
+                raise no_log(study.checkpoints, trial)
+            click.echo(f"Waiting. {no_log(study.checkpoints, trial)}", err=True)
+        begins, piece = found or (printed, b"")
+        if begins > printed:
+            yield b"[%d bytes are not shown]\n" % (begins - printed)
+        printed, waits = begins + len(piece), True
+        if piece:
+            yield piece
+        elif is_live and attempt < trial.attempt:
+            attempt, printed = trial.attempt, 0
+        elif not is_live or trial.is_finished:
+            return
+        else:
+            time.sleep(SECONDS_BETWEEN_LOOKS)
+            trial = chosen_trial(study, number)
 
 
 def _facts(study: Study, trial: Trial) -> str:

@@ -2,7 +2,7 @@
 
 import signal
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
@@ -14,9 +14,11 @@ from farthing.cli.run_plan import SETTING, RunPlan, store_plan, stored_plan
 from farthing.cli.storages import address_to_read, address_to_write, opened_study
 from farthing.cli.study_file import read_study_file
 from farthing.costs import Budget
+from farthing.errors import InvalidArgument
 from farthing.running.stopping import Limits, Stopped, StopReason
 from farthing.session import session_of
 from farthing.study import Study, run_as_worker
+from farthing.validation import refuse_unknown
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,8 @@ class WorkerOptions:
     until_idle: bool
     max_trials: int | None
     hours: float | None
+    prices: tuple[str, ...]
+    spot: bool
     keep_going: bool
     quiet: bool
 
@@ -63,12 +67,17 @@ def _run(study: Study, plan: RunPlan, budget: Budget | None, options: WorkerOpti
     limits = Limits.of(
         None, plan.time_limit, retries=plan.retries, strategy=study.strategy, keep_going=options.keep_going
     )
+    prices = dict(map(_price, options.prices))
+    resources = plan.resources or dict.fromkeys(prices, 1.0)
+    refuse_unknown(prices, resources, what="A worker's prices, of resources that a trial holds,", error=InvalidArgument)
     return run_as_worker(
         study,
         plan.work,
         budget=budget,
         workers=options.workers or 1,
-        resources=plan.resources or None,
+        resources=resources or None,
+        prices=prices,
+        label="spot" if options.spot else None,
         limits=limits.of_a_process(
             most_trials=options.max_trials,
             seconds=None if options.hours is None else 3600.0 * options.hours,
@@ -76,6 +85,13 @@ def _run(study: Study, plan: RunPlan, budget: Budget | None, options: WorkerOpti
         ),
         progress=False if options.quiet else None,
     )
+
+
+def _price(given: str) -> tuple[str, float]:
+    name, _, amount = given.partition("=")
+    with suppress(ValueError):
+        return name, float(amount)
+    raise InvalidArgument(f"A price must be NAME=AMOUNT, got {given!r}. Write for example --price gpu=0.8.")
 
 
 def _found(name: str, options: WorkerOptions, opened: ExitStack) -> tuple[Study, RunPlan, Budget | None]:

@@ -119,8 +119,11 @@ class Ledger:
     seconds for which workers had nothing to do, because a suggestion was not there yet; `processes` is how many
     processes ran trials. `stages` has the bill of each stage, where the work reported any.
 
-    Where seconds have a price, `seconds` has the measured ones by kind, `price` is what one of them cost in the mean,
-    and `idle` is the seconds for which workers had nothing to do for another reason: they were held all the same.
+    Where seconds have a price, `seconds` has the measured ones by kind, and `price` is what one of them cost in the
+    mean. There, and on Ray, `idle` is the seconds for which workers had nothing to do for another reason: they were
+    held all the same.
+
+    `labels` has the total by the label of the worker, where workers have labels.
 
     `to_come` is what a strategy with a known end, such as `Grid`, will still spend.
     """
@@ -136,6 +139,7 @@ class Ledger:
     seconds: Mapping[str, float] = field(default_factory=dict)
     idle: float = 0.0
     price: float | None = None
+    labels: Mapping[str, float] = field(default_factory=dict)
     to_come: ToCome | None = None
 
     @classmethod
@@ -157,6 +161,7 @@ class Ledger:
             seconds=seconds,
             idle=idle_seconds(history.events),
             price=paid / measured if measured else None,
+            labels=total(trial.costs_by_label for trial in history) if any(trial.labels for trial in history) else {},
             to_come=None if to_come is None else ToCome.of(history, to_come),
         )
 
@@ -178,6 +183,7 @@ class Ledger:
             "unit": self.unit,
             "spent": dict(self.spent),
             "total": self.total,
+            **({"labels": dict(self.labels)} if self.labels else {}),
             "saved": dict(self.saved),
             "overhead_seconds": self.overhead,
             "overhead_share": self.overhead_share,
@@ -195,6 +201,7 @@ class Ledger:
         spent = [
             ("spent", kind, self._spent_text(amount, self.seconds.get(kind))) for kind, amount in self.spent.items()
         ]
+        labels = [("on", label, f"{amount:.4g} {self.unit}") for label, amount in self.labels.items()]
         saved = [("saved", reason, f"{amount:.4g} {self.unit}") for reason, amount in self.saved.items()]
         stages = [("stage", name, self._stage_text(bill)) for name, bill in self.stages.items()]
         trials = [("trials", state, str(count)) for state, count in self.trials.items()]
@@ -203,11 +210,11 @@ class Ledger:
         overhead = [("overhead", "suggesting", self._overhead_text(self.overhead))]
         if self.processes > 1 or self.price is not None:
             overhead.append(("overhead", "waiting for suggestions", self._overhead_text(self.waiting)))
-        if self.price is not None:
+        if self.price is not None or self.idle:
             overhead.append(("overhead", "idle workers", self._overhead_text(self.idle)))
         if self.to_come is not None:
             trials.append(("to come", f"{self.to_come.trials} trials", self._to_come_text(self.to_come.cost)))
-        return [*spent, total_row, *saved, *stages, *overhead, *trials]
+        return [*spent, total_row, *labels, *saved, *stages, *overhead, *trials]
 
     def _to_come_text(self, cost: float | None) -> str:
         if cost is None:

@@ -1,11 +1,12 @@
 """Prices of resources: what a measured second of a trial costs, in the study's unit."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
 from farthing.errors import InvalidArgument
 from farthing.fields import Number
+from farthing.trials import Params, Rate
 from farthing.validation import listed, shown
 
 PricesGiven: TypeAlias = Mapping[str, float | str]
@@ -13,6 +14,9 @@ PricesGiven: TypeAlias = Mapping[str, float | str]
 
 ResourcesGiven: TypeAlias = Mapping[str, float] | Sequence[Mapping[str, float]]
 """The resources that a trial holds, `{"cpu": 4, "gpu": 1}`, or a list of such bundles."""
+
+ResourcesLike: TypeAlias = ResourcesGiven | Callable[[Params], ResourcesGiven]
+"""The same for all trials, or by their params."""
 
 PER = "per"
 SECONDS = {"second": 1.0, "minute": 60.0, "hour": 3600.0, "day": 86400.0}
@@ -44,6 +48,13 @@ class ResourcePrices:
         amounts = (self._price(name) * amount for bundle in bundles for name, amount in bundle.items())
         return sum(amounts) / SECONDS[str(self.given[PER])]
 
+    def rate(self, resources: ResourcesLike | None, *, must_cost: bool) -> Rate:
+        """The price of a second of a trial: by its params, if its resources are."""
+        price = self.require_priced if must_cost else self.of_a_second
+        if not callable(resources):
+            return price(resources)
+        return lambda params: price(held_with(resources, params))
+
     def require_priced(self, resources: ResourcesGiven | None) -> float:
         """The same, where it must cost something."""
         rate = self.of_a_second(resources)
@@ -57,3 +68,16 @@ class ResourcePrices:
 
     def _price(self, name: str) -> float:
         return float(self.given.get(name, 0.0)) if name != PER else 0.0
+
+
+def held_with(resources: ResourcesLike | None, params: Params) -> ResourcesGiven | None:
+    """The resources of a trial with these params."""
+    if not callable(resources):
+        return resources
+    found = resources(params)
+    if not isinstance(found, (Mapping, list, tuple)) or not found:
+        raise InvalidArgument(
+            f"resources= must return what a trial holds, got {shown(found)} for {dict(params)}. Return for example "
+            "{'gpu': 1}, for all params."
+        )
+    return found

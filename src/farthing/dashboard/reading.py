@@ -12,10 +12,12 @@ from typing import Any
 
 from farthing.analysis.lines import Lines
 from farthing.analysis.overview import Kind, kind_of
+from farthing.analysis.text import where
 from farthing.costs import Budget
-from farthing.errors import FarthingError, StudyNotFound
+from farthing.errors import FarthingError, StudyNotFound, TrialNotFound
 from farthing.execution import Checkpoints
-from farthing.session.folder import find_folder, mark_for
+from farthing.execution.stored_checkpoints import StoredCheckpoints
+from farthing.session.folder import find_folder, mark_for, stored_at
 from farthing.session.records import IS_EXTENDED, RECOMMENDATION, stored_leaders
 from farthing.storage import Storage, StudyRecord
 from farthing.storage.storage import Leaders, ReadsOutlines
@@ -49,9 +51,10 @@ class _View:
 class StudyReader:
     """One study. Every method may be called from any thread."""
 
-    def __init__(self, storage: Storage, name: str) -> None:
+    def __init__(self, storage: Storage, name: str, *, follows: bool = False) -> None:
         self.storage = storage
         self.name = name
+        self._follows = follows
         self._lock = threading.RLock()
         self._lines: Lines | None = None
         self._lines_version = 0
@@ -166,9 +169,11 @@ class StudyReader:
 
     @property
     def files(self) -> Checkpoints:
-        """The study's folder; nothing is created in it."""
+        """The study's folder; nothing is created in it. A store that the database names is asked if it `follows`."""
         record = self.record
         mark = mark_for(record)
+        if self._follows and (url := stored_at(mark, settings=record.settings, place=None)):
+            return StoredCheckpoints(url, mark=mark)
         beside = self.storage.folder
         root = find_folder(mark, settings=record.settings, place=None, beside=beside, is_in_memory=beside is None)
         return Checkpoints(root, mark=mark)
@@ -198,16 +203,28 @@ class StudyReader:
             return view.made
 
 
+def no_log(files: Checkpoints, trial: Trial) -> TrialNotFound:
+    """The error that says where the log of a trial may be."""
+    place = files.root / f"{trial.number:06d}"
+    ran = f", which {where(trial.owner)} took" if trial.owner else ""
+    return TrialNotFound(
+        f"A trial's log is in the study's folder on the machine that ran it, got none in {str(place)!r} here for trial "
+        f"{trial.number}{ran}. Look there, or give the study a folder that all machines see. Trials that were asked "
+        "for, added or run inline print where they run."
+    )
+
+
 Row = dict[str, Json]
 
 
 class ShownStudies:
     """The studies of a storage."""
 
-    def __init__(self, storage: Storage, *, place: str = "", may_change: bool = False) -> None:
+    def __init__(self, storage: Storage, *, place: str = "", may_change: bool = False, follows: bool = False) -> None:
         self.storage = storage
         self.place = place
         self.may_change = may_change
+        self._follows = follows
         self._lock = threading.Lock()
         self._readers: OrderedDict[str, StudyReader] = OrderedDict()
         self._rows: dict[str, tuple[int, Row]] = {}
@@ -223,7 +240,7 @@ class ShownStudies:
             found = self._readers.get(name)
         if found is None:
             self.storage.load_study(name)
-            found = StudyReader(self.storage, name)
+            found = StudyReader(self.storage, name, follows=self._follows)
         with self._lock:
             self._readers[name] = found
             self._readers.move_to_end(name)

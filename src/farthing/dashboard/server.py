@@ -109,6 +109,7 @@ def serve(
     *,
     place: str,
     may_change: bool = False,
+    follows: bool = False,
     on_ready: Callable[[str], None] = lambda url: None,
 ) -> None:
     """Serves until it is interrupted; `on_ready` gets the address with the token once connections are taken."""
@@ -131,7 +132,7 @@ def serve(
         is_tls=listening.certificate is not None,
         proxy=listening.proxy,
     )
-    app = application(ShownStudies(storage, place=place, may_change=may_change), access)
+    app = application(ShownStudies(storage, place=place, may_change=may_change, follows=follows), access)
     config = uvicorn.Config(
         app,
         http=partial(WatchedConnection, tls=tls),  # type: ignore[arg-type]  # it is called, and no more

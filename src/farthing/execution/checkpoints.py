@@ -14,6 +14,9 @@ from farthing.files.durable import flush, flush_tree, names_in, remove, size_of
 from farthing.files.file_lock import is_scratch
 from farthing.trials import Attempt
 
+LOG_PIECE = 1_000_000
+"""Most bytes of a log that are read at once: a log may be larger than the memory."""
+
 Phase = Literal["staging", "checkpoint", "deleted"]
 NAME = re.compile(r"(?P<number>\d{6,})/attempt-(?P<attempt>\d+)\.(?P<phase>staging|checkpoint|deleted)-(?P<index>\d+)")
 
@@ -158,8 +161,27 @@ class Checkpoints:
     def withdraw(self, proof: str) -> None:
         (self.root / proof).unlink(missing_ok=True)
 
+    def read_log(self, attempt: Attempt, *, since: int = 0) -> tuple[int, bytes] | None:
+        """A piece of the log of an attempt from that byte on, and where the piece begins; None if there is no log."""
+        try:
+            with self.log_path(attempt.number, attempt.attempt).open("rb") as log:
+                log.seek(since)
+                return since, log.read(LOG_PIECE)
+        except FileNotFoundError:
+            return None
+
+    def read_live_log(self, attempt: Attempt, *, since: int = 0) -> tuple[int, bytes] | None:
+        """The same of one that grows on another machine, as far as `show_log` showed it there."""
+        return None
+
     def keep_log(self, attempt: Attempt) -> None:
         """Puts the log of an attempt where other machines find it; here they see the same folder."""
+
+    def show_log(self, attempt: Attempt) -> None:
+        """Lets other machines see the end of a log while its attempt runs on this one, until `hide_log`."""
+
+    def hide_log(self, attempt: Attempt) -> None:
+        """The attempt has ended, and its log is kept."""
 
     @property
     def is_ours(self) -> bool:

@@ -95,6 +95,7 @@ class ProcessExecutor:
             )
         with_worker = [slot for slot in idle if slot.worker is not None]
         (with_worker or idle)[0].take(job)
+        self._checkpoints.show_log(job.attempt)
 
     def wait(self, listener: Listener, *, timeout: float | None = None) -> list[Ended]:
         until = math.inf if timeout is None else time.monotonic() + timeout
@@ -103,6 +104,7 @@ class ProcessExecutor:
             ready = self._wait_for_events(until)
             for slot in self._slots:
                 if ended := slot.attend(ready, listener):
+                    self._checkpoints.hide_log(ended.attempt)
                     self._ended.append(ended)
             is_over = self._was_woken(ready) or time.monotonic() >= until
         ended_jobs, self._ended = self._ended, []

@@ -266,6 +266,7 @@ class Slot(Generic[W]):
         """Ends the worker in the middle of its job."""
         attempt = assignment.job.attempt
         how = self.end_worker()
+        self._checkpoints.keep_log(attempt)  # where it lies on this machine; its worker cannot do so any more
         log = last_lines(self._checkpoints.log_path(attempt.number, attempt.attempt))
         refusal = refusal_in(log) if how.was_killed else None
         failure = Failure(refusal or f"The work {reason or how.words}", log)

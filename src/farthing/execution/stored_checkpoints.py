@@ -3,6 +3,8 @@
 import hashlib
 import json
 import os
+import threading
+import time
 from collections.abc import Callable, Set
 from contextlib import suppress
 from dataclasses import asdict
@@ -19,6 +21,10 @@ from farthing.files.object_store import ObjectStore, is_url
 from farthing.trials import Attempt
 
 LOGS = "logs"
+SECONDS_BETWEEN_LOOKS = 10.0
+"""How often the end of a running trial's log is uploaded, if it has grown. Each upload is a request, which costs."""
+LIVE_BYTES = 65_536
+"""Most bytes of it: stores cannot append, so that the same bytes go up again each time."""
 
 
 def checkpoints_at(place: str) -> Checkpoints:
@@ -31,13 +37,14 @@ class StoredCheckpoints(Checkpoints):
 
     Work reads and writes in a folder of its machine, which all processes there share. A committed checkpoint is
     uploaded, manifest last, before it is announced; one that is needed elsewhere is downloaded there, once. Logs are
-    uploaded when an attempt ends.
+    uploaded when an attempt ends, and the end of each while it runs.
     """
 
     def __init__(self, url: str, *, mark: Mark | None = None) -> None:
         self.store = ObjectStore(url)
         super().__init__(_local_folder(self.store.url))
         self._owner = mark
+        self._live = LiveLogs(self.store)
         self._prepare()
 
     @property
@@ -88,6 +95,19 @@ class StoredCheckpoints(Checkpoints):
         with suppress(OSError):  # a log is not worth failing for
             if path.exists():
                 self.store.upload_file(path, f"{LOGS}/{attempt.number:06d}/{path.name}")
+
+    def read_log(self, attempt: Attempt, *, since: int = 0) -> tuple[int, bytes] | None:
+        whole = super().read_log(attempt, since=since)
+        return self.read_live_log(attempt, since=since) if whole is None else whole
+
+    def read_live_log(self, attempt: Attempt, *, since: int = 0) -> tuple[int, bytes] | None:
+        return self._live.read(attempt, since=since)
+
+    def show_log(self, attempt: Attempt) -> None:
+        self._live.show(attempt, super().log_path(attempt.number, attempt.attempt))
+
+    def hide_log(self, attempt: Attempt) -> None:
+        self._live.hide(attempt)
 
     def prove(self) -> str:
         name = f"{MARK}.{uuid4().hex}"
@@ -156,6 +176,67 @@ class StoredCheckpoints(Checkpoints):
         """Those of this machine and those of the store, also the ones that were uploaded in part."""
         stored = (parsed_name(name) for name in self.store.folders() if not name.startswith("stages/"))
         return sorted({*super()._all_entries(), *filter(None, stored)}, key=lambda entry: entry.name)
+
+
+class LiveLogs:
+    """The ends of the logs of running attempts in the store, each with the place in its log where it begins.
+
+    A thread uploads those that have grown, as long as there are any, so that nothing waits for the store.
+    """
+
+    def __init__(self, store: ObjectStore) -> None:
+        self._store = store
+        self._lock = threading.Lock()
+        self._shown: dict[Attempt, Path] = {}
+        self._is_looking = False
+
+    def show(self, attempt: Attempt, path: Path) -> None:
+        with self._lock:
+            self._shown[attempt] = path
+            if not self._is_looking:
+                threading.Thread(target=self._keep_looking, name="farthing-logs", daemon=True).start()
+            self._is_looking = True
+
+    def hide(self, attempt: Attempt) -> None:
+        with self._lock:
+            self._shown.pop(attempt, None)
+
+    def read(self, attempt: Attempt, *, since: int) -> tuple[int, bytes] | None:
+        with suppress(OSError, ValueError):
+            first, _, end = (self._store.read(_live_name(attempt)) or b"").partition(b"\n")
+            begins = max(since, int(first))
+            return begins, end[begins - int(first) :]
+        return None
+
+    def _keep_looking(self) -> None:
+        uploaded: dict[Attempt, int] = {}
+        while True:
+            time.sleep(SECONDS_BETWEEN_LOOKS)
+            with self._lock:
+                shown = dict(self._shown)
+                self._is_looking = bool(shown)
+            for attempt in uploaded.keys() - shown.keys():
+                with suppress(OSError):  # it stays, and the whole log comes before it
+                    self._store.delete(_live_name(attempt))
+            if not shown:
+                return
+            uploaded = {
+                attempt: self._upload(attempt, path, uploaded.get(attempt, 0)) for attempt, path in shown.items()
+            }
+
+    def _upload(self, attempt: Attempt, path: Path, before: int) -> int:
+        """The length of the log in the store, which is tried again at the next look if it cannot be reached."""
+        with suppress(OSError), path.open("rb") as log:
+            size = log.seek(0, os.SEEK_END)
+            if size > before:
+                begins = log.seek(max(0, size - LIVE_BYTES))
+                self._store.write(_live_name(attempt), b"%d\n" % begins + log.read(size - begins))
+            return size
+        return before
+
+
+def _live_name(attempt: Attempt) -> str:
+    return f"{LOGS}/{attempt.number:06d}/attempt-{attempt.attempt}.live"
 
 
 def _local_folder(url: str) -> Path:

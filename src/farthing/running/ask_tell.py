@@ -19,7 +19,19 @@ from farthing.session.folder import StudyFiles
 from farthing.session.records import Records, Taken
 from farthing.strategies import Randomness, Strategy
 from farthing.strategies.shared.design import draw
-from farthing.trials import Attempt, Failure, History, Measurement, Outcome, Params, Problem, State, Suggestion, Trial
+from farthing.trials import (
+    Attempt,
+    Failure,
+    History,
+    Measurement,
+    Outcome,
+    Params,
+    Problem,
+    State,
+    Suggestion,
+    Trial,
+    rate_of,
+)
 from farthing.trials.best_so_far import stops_early
 from farthing.trials.measurement import cost_amount, finite_number
 from farthing.trials.news import News
@@ -105,7 +117,8 @@ class HandedOut:
         running = self._running(trial)
         if self._records.problem.measures_cost:
             seconds = self._records.now() - max([trial.began_at, *(point.time for point in trial.measurements)])
-            running._charge_with_report(seconds if self._records.rate is None else seconds * self._records.rate)
+            rate = rate_of(self._records.rate, running.params)
+            running._charge_with_report(seconds if rate is None else seconds * rate)
         return running
 
     def close(self, running: RunningTrial, outcome: Outcome) -> Trial:

@@ -99,7 +99,8 @@ def _check_resources(
             "resources={'gpu': 1}; the work finds its GPU in CUDA_VISIBLE_DEVICES."
         )
     if not is_ray and resources is not None and not has_prices:
+        words = "a function of params" if callable(resources) else repr(resources)
         raise InvalidArgument(
-            f"Resources are held on a Ray cluster, got resources={resources!r} with executor={given!r}. Use "
+            f"Resources are held on a Ray cluster, got resources={words} with executor={given!r}. Use "
             "executor='ray', or devices=[…] for the GPUs of this machine; or give the study prices for them."
         )

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from farthing.costs import Budget, Clock, Remaining
 from farthing.costs.expected import expected_cost
@@ -42,6 +42,10 @@ PATIENCE_BETWEEN_COORDINATORS = 1.0
 """Seconds after which a loop with nothing to do looks at what others did and asked for."""
 
 
+SECONDS_TO_HOLD = 10.0
+"""How long idle workers hold what they have while others run that may bring work: about what beginning again takes."""
+
+
 class Observer(Protocol):
     """Is shown the study as it goes: displays, callbacks and trackers."""
 
@@ -54,6 +58,15 @@ class Observer(Protocol):
     def on_report(self, trial: Trial, measurement: Measurement) -> None: ...
 
     def on_end(self, trial: Trial) -> None: ...
+
+
+@runtime_checkable
+class GivesBack(Protocol):
+    """An executor whose idle workers hold what others could use."""
+
+    def give_back(self, *, after: float) -> int:
+        """Gives back what workers hold that have been idle for that long; returns how many idle ones still hold it."""
+        ...
 
 
 class Loop:
@@ -85,6 +98,7 @@ class Loop:
         self._records = records
         self._strategy = strategy
         self._executor = executor
+        self._holder = executor if isinstance(executor, GivesBack) else None
         self._limits = limits
         self._checkpoints = checkpoints
         self._clock = clock
@@ -140,7 +154,8 @@ class Loop:
             at_the_end.callback(self._records.leases.end_run)
             at_the_end.callback(collect_leftovers, self._records, self._strategy, self._checkpoints)
             at_the_end.callback(self._records.give_back, self._trials)
-            at_the_end.callback(lambda: self._records.log_idle(self._idle + math.fsum(self._waits())))
+            holds = self._holder is not None
+            at_the_end.callback(lambda: self._records.log_idle(self._idle + math.fsum(self._waits()), holds=holds))
             at_the_end.callback(self._executor.close)
             self._seconds_before = self._records.seconds_run()
             self._began = self._clock.elapsed()
@@ -201,10 +216,12 @@ class Loop:
     def _run(self) -> Stopped:
         self._records.sweep()
         self._free_since = [self._clock.elapsed()] * self._executor.free
+        self._give_back(None)
         while True:
             stopped = self._fill()
             if stopped and self._is_over(stopped):
                 return stopped
+            self._give_back(stopped)
             ended = self._executor.wait(self, timeout=self._patience())
             if stopped:  # nobody thought: this was no waiting for suggestions
                 self._idle += math.fsum(self._waits())
@@ -214,6 +231,16 @@ class Loop:
                 self._free_since.append(self._clock.elapsed())
             if not (ended or self._suggester.is_ready):
                 self._look_around()
+
+    def _give_back(self, stopped: Stopped | None) -> None:
+        """Lets go of what idle workers hold: at once if nothing more will begin, else when nothing to do has lasted."""
+        if self._holder is None:
+            return
+        is_over = self._stopped is not None or stopped is SPENT
+        held = self._holder.give_back(after=0.0 if is_over else SECONDS_TO_HOLD if stopped else math.inf)
+        gone, now = max(0, len(self._free_since) - held), self._clock.elapsed()
+        self._idle += math.fsum(now - since for since in self._free_since[:gone])
+        self._free_since = self._free_since[gone:] + [now] * (held - len(self._free_since))
 
     def _is_over(self, stopped: Stopped) -> bool:
         if self._executor.running or self._others_may_bring_work():

@@ -13,9 +13,11 @@ from farthing.trials import (
     Outcome,
     Prediction,
     Problem,
+    Rate,
     State,
     Suggestion,
     Trial,
+    rate_of,
 )
 from farthing.trials.objectives import COST
 
@@ -38,7 +40,7 @@ class Prices:
         self._is_declared = problem.declared_cost is not None
         self._paid: dict[Attempt, float] = {}
         self._first: FirstCosts | None = None
-        self.rate: float | None = None
+        self.rate: Rate | None = None
         """The price of a measured second, in a study with prices."""
 
     def suggestion(self, suggestion: Suggestion, history: History, remaining: Remaining) -> Suggestion:
@@ -98,7 +100,8 @@ class Prices:
         if measurement.charged:
             return measurement
         if self._problem.measures_cost and not self._is_declared:
-            return measurement if self.rate is None else _priced(measurement, self.rate)
+            rate = rate_of(self.rate, trial.params)
+            return measurement if rate is None else _priced(measurement, rate)
         if not self._is_declared:
             return replace(measurement, cost={})
         attempt = Attempt(trial.number, trial.attempt)

@@ -9,7 +9,7 @@ from typing import Any
 
 from farthing.costs import Budget, Clock, Remaining, ResourcePrices, SystemClock
 from farthing.costs.expected import expected_cost
-from farthing.costs.prices import ResourcesGiven
+from farthing.costs.prices import ResourcesLike
 from farthing.errors import FarthingError, HistoryMoved, InvalidArgument
 from farthing.session.leases import Leases, held_interrupts, is_gone, this_process
 from farthing.session.prices import Prices
@@ -18,7 +18,7 @@ from farthing.session.turns import Answer, Turns, usable_late
 from farthing.storage import MemoryStorage, Storage, StudyRecord
 from farthing.storage.storage import Changes, FindsLeaders, Leaders, OpensInTurn, ReadsOutlines
 from farthing.strategies import Randomness, Strategy
-from farthing.trials import Attempt, History, Json, Measurement, Outcome, Problem, State, Suggestion, Trial
+from farthing.trials import Attempt, History, Json, Measurement, Outcome, Problem, Rate, State, Suggestion, Trial
 from farthing.trials.best_so_far import with_best_so_far
 from farthing.trials.durations import DURATION, duration_due
 from farthing.trials.events import (
@@ -109,6 +109,7 @@ class Records:
         self.randomness = Randomness(record.problem.seed)
         self._history = History(record.problem)
         self._running: dict[Attempt, Trial] = {}
+        self.label: str | None = None
         self._is_still = False
         self._looks_at_leases_at = self._sweeps_at = -math.inf
         self._suggests_until = -math.inf
@@ -223,16 +224,31 @@ class Records:
         return claimed
 
     @property
-    def rate(self) -> float | None:
+    def rate(self) -> Rate | None:
         """The price of a measured second of a trial, in a study with prices."""
         return self._prices.rate
 
-    def hold(self, resources: ResourcesGiven | None, *, must_cost: bool) -> None:
-        """Says what trials that are begun from now on hold; it has a meaning in a study with prices."""
-        given = self.settings.get(PRICES)
+    def hold(
+        self,
+        resources: ResourcesLike | None,
+        *,
+        must_cost: bool,
+        prices: Mapping[str, float] | None = None,
+        label: str | None = None,
+    ) -> None:
+        """Says what trials that are begun from now on hold; it has a meaning in a study with prices.
+
+        `prices` are those of this worker instead of the study's, and `label` names what it is on the bill.
+        """
+        given, self.label = self.settings.get(PRICES), label
+        if given is None and prices:
+            raise InvalidArgument(
+                f"A worker's price needs a study with prices, got {shown(dict(prices))} for {self.name!r}. Begin the "
+                "study with prices: [prices] in its file, or ft.Study(…, prices={'gpu': 2.5, 'per': 'hour'})."
+            )
         if given is not None:
-            prices = ResourcePrices(given)
-            self._prices.rate = prices.require_priced(resources) if must_cost else prices.of_a_second(resources)
+            here = ResourcePrices({**given, **(prices or {})})
+            self._prices.rate = here.rate(resources, must_cost=must_cost)
 
     def may_suggest(self) -> bool:
         """Whether this process has the right to suggest for all, which it then keeps for a few seconds at least."""
@@ -344,6 +360,7 @@ class Records:
             retries=self.lost_retries,
             waited=waited,
             rate=self.rate,
+            label=self.label,
         )
 
     def answer(self, strategy: Strategy, question: Question) -> Answer:
@@ -466,9 +483,9 @@ class Records:
         if self.problem.measures_cost:
             self._storage.log_event(self.name, WORKER_BEGAN, worker_event(attempt.number, attempt.attempt))
 
-    def log_idle(self, seconds: float) -> None:
-        """Says for how long workers had nothing to do, where that has a price."""
-        if self.rate is not None and seconds > 0.0:
+    def log_idle(self, seconds: float, *, holds: bool) -> None:
+        """Says for how long workers had nothing to do, where that has a price, or they held what others could use."""
+        if (holds or self.rate is not None) and seconds > 0.0:
             self._storage.log_event(self.name, IDLE, {"seconds": seconds})
 
     def close(self, attempt: Attempt, outcome: Outcome) -> Trial:
@@ -590,6 +607,7 @@ class Records:
                 number=number,
                 waited=waited,
                 rate=self.rate,
+                label=self.label,
             )
             return None if trial is None else self._take([trial], taken)[0]
 
@@ -607,6 +625,7 @@ class Records:
                 overhead=overhead,
                 waited=waited,
                 rate=self.rate,
+                label=self.label,
             )
             return self._take(opened, taken)
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from farthing.errors import InvalidArgument, StaleAttempt, TrialFinished
-from farthing.trials import Attempt, Failure, Measurement, Outcome, State, Suggestion, Trial
+from farthing.trials import Attempt, Failure, Measurement, Outcome, Rate, State, Suggestion, Trial, rate_of
 from farthing.trials.measurement import finite_number
 from farthing.validation import spelled_out
 
@@ -75,7 +75,8 @@ class Claim:
     owner: str
     lease: float
     waited: float = 0.0
-    rate: float | None = None
+    rate: Rate | None = None
+    label: str | None = None
 
 
 def claimed(entry: Entry, claim: Claim, *, at: Moment) -> Entry:
@@ -88,8 +89,16 @@ def claimed(entry: Entry, claim: Claim, *, at: Moment) -> Entry:
         lease_until=at.now + claim.lease,
         waited=waited,
         started_at=at.now,
+        labels=_labelled(entry.trial, claim.label),
     )
-    return Entry(trial, entry.retries, at.elapsed, at.elapsed, claim.lease, claim.rate)
+    return Entry(trial, entry.retries, at.elapsed, at.elapsed, claim.lease, rate_of(claim.rate, trial.params))
+
+
+def _labelled(trial: Trial, label: str | None) -> tuple[str | None, ...]:
+    """One for each attempt, this one's last; nothing as long as no worker had a label."""
+    if label is None and not trial.labels:
+        return ()
+    return (*trial.labels, *[None] * (trial.attempt - 1 - len(trial.labels)), label)
 
 
 def renewed(entry: Entry, *, lease: float, at: Moment) -> Entry:

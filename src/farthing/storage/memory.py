@@ -21,7 +21,7 @@ from farthing.storage.validation import (
     trial_not_found,
     unknown_run,
 )
-from farthing.trials import Attempt, Event, Json, Measurement, Outcome, State, Suggestion, Trial
+from farthing.trials import Attempt, Event, Json, Measurement, Outcome, Rate, State, Suggestion, Trial
 
 
 @dataclass
@@ -177,7 +177,8 @@ class MemoryStorage:
         expected_trials: int | None = None,
         overhead: float = 0.0,
         waited: float = 0.0,
-        rate: float | None = None,
+        rate: Rate | None = None,
+        label: str | None = None,
     ) -> list[Trial]:
         if not suggestions:
             return []
@@ -185,7 +186,7 @@ class MemoryStorage:
             check_expected_trials(expected_trials, trials=len(found.entries))
             at = self._moment()
             queued = _queued(found, suggestions, now=at.now, retries=retries, overhead=overhead / len(suggestions))
-            claim = None if owner is None else Claim(owner, lease, waited, rate)
+            claim = None if owner is None else Claim(owner, lease, waited, rate, label)
             entries = [entry if claim is None else lifecycle.claimed(entry, claim, at=at) for entry in queued]
             found.put(*entries)
             return [entry.trial for entry in entries]
@@ -200,7 +201,8 @@ class MemoryStorage:
         lease: float,
         retries: int = 0,
         waited: float = 0.0,
-        rate: float | None = None,
+        rate: Rate | None = None,
+        label: str | None = None,
     ) -> list[Trial]:
         with self._study(study):
             suggestions, overhead = choose(self.history(study, since=since))
@@ -213,6 +215,7 @@ class MemoryStorage:
                 overhead=overhead,
                 waited=waited,
                 rate=rate,
+                label=label,
             )
 
     def enqueue_trial(self, study: str, suggestion: Suggestion, *, retries: int = 0, tags: Sequence[str] = ()) -> Trial:
@@ -236,7 +239,8 @@ class MemoryStorage:
         lease: float,
         number: int | None = None,
         waited: float = 0.0,
-        rate: float | None = None,
+        rate: Rate | None = None,
+        label: str | None = None,
     ) -> Trial | None:
         with self._study(study) as found:
             at = self._moment()
@@ -244,7 +248,7 @@ class MemoryStorage:
             pending = [entry for entry in [*found.entries_of(found.pending), *swept] if not entry.trial.is_finished]
             wanted = [entry for entry in pending if number is None or entry.trial.number == number]
             oldest = sorted(wanted, key=lambda entry: entry.trial.number)[:1]
-            claim = Claim(owner, lease, waited, rate)
+            claim = Claim(owner, lease, waited, rate, label)
             claimed = [lifecycle.claimed(entry, claim, at=at) for entry in oldest]
             if swept or claimed:
                 found.put(*swept, *claimed)

@@ -182,6 +182,7 @@ def changing_row(entry: Entry) -> Row:
         "waited": trial.waited,
         "rate": entry.rate,
         "started_at": trial.started_at,
+        "labels": to_text(trial.labels, what="Labels") if trial.labels else None,
     }
 
 
@@ -217,7 +218,7 @@ def _entry(row: Sequence[Any], measurements: Sequence[Measurement], params: Para
     (
         number, state, attempt, retries, _, fidelity, resume_from, predicted_cost, predicted_value, _, value,
         failure, checkpoint, resume_checkpoint, overhead, owner, tags, comment, opened_at, paid_until, renewed_at,
-        lease_until, finished_at, lease, waited, rate, started_at,
+        lease_until, finished_at, lease, waited, rate, started_at, labels,
     ) = row  # fmt: skip
     if resume_from is not None and not 0 <= resume_from < number:
         raise damaged("A stored trial must continue an earlier one", resume_from, where=f" in trial {number}")
@@ -247,6 +248,7 @@ def _entry(row: Sequence[Any], measurements: Sequence[Measurement], params: Para
         lease_until=lease_until,
         waited=waited,
         started_at=started_at,
+        labels=_labels(labels) if labels else (),
     )
     if lease is None and lease_until is not None:  # written by an older Farthing, on the database's clock
         lease = lease_until - renewed_at
@@ -377,6 +379,13 @@ def _texts(text: str) -> list[str]:
     if type(found) is not list or not all(type(one) is str for one in found):
         raise damaged("What is stored here must be texts", text)
     return found
+
+
+def _labels(text: str) -> tuple[str | None, ...]:
+    found = from_text(text)
+    if type(found) is not list or not all(one is None or type(one) is str for one in found):
+        raise damaged("The labels of a trial's workers must be texts", text)
+    return tuple(found)
 
 
 def _optional_text(value: Json, *, what: str) -> str | None:

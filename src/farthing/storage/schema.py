@@ -9,7 +9,7 @@ from farthing.storage.engines import lock_creation, table_names
 from farthing.storage.tables import metadata
 from farthing.storage.transactions import Transactions
 
-HEAD = "0004"
+HEAD = "0005"
 """The newest revision in `migrations/versions`."""
 
 MIGRATIONS = Path(__file__).parent / "migrations"

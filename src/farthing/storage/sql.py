@@ -22,7 +22,7 @@ from farthing.storage.study_rows import NothingChanged, StudyRows
 from farthing.storage.transactions import Transactions
 from farthing.storage.validation import check_expected_trials, study_exists, study_not_found, unknown_run
 from farthing.storage.watching import HolderWatch, LeaseWatch, Renewal
-from farthing.trials import Attempt, Event, Json, Measurement, Outcome, Problem, Suggestion, Trial
+from farthing.trials import Attempt, Event, Json, Measurement, Outcome, Problem, Rate, Suggestion, Trial
 
 Result = TypeVar("Result")
 Steps = Callable[[StudyRows], Result]
@@ -115,9 +115,10 @@ class SqlStorage:
         expected_trials: int | None = None,
         overhead: float = 0.0,
         waited: float = 0.0,
-        rate: float | None = None,
+        rate: Rate | None = None,
+        label: str | None = None,
     ) -> list[Trial]:
-        claim = None if owner is None else Claim(owner, lease, waited, rate)
+        claim = None if owner is None else Claim(owner, lease, waited, rate, label)
 
         def open_all(found: StudyRows) -> list[Trial]:
             check_expected_trials(expected_trials, trials=found.trials - len(suggestions))
@@ -138,9 +139,10 @@ class SqlStorage:
         lease: float,
         retries: int = 0,
         waited: float = 0.0,
-        rate: float | None = None,
+        rate: Rate | None = None,
+        label: str | None = None,
     ) -> list[Trial]:
-        claim = None if owner is None else Claim(owner, lease, waited, rate)
+        claim = None if owner is None else Claim(owner, lease, waited, rate, label)
 
         def open_all(connection: Connection) -> list[Trial]:
             if not engines.has_locked_all(connection):
@@ -189,7 +191,8 @@ class SqlStorage:
         lease: float,
         number: int | None = None,
         waited: float = 0.0,
-        rate: float | None = None,
+        rate: Rate | None = None,
+        label: str | None = None,
     ) -> Trial | None:
         ended = self._watch.ended(study)
 
@@ -200,7 +203,7 @@ class SqlStorage:
                 raise NothingChanged(None)
             if before is None:
                 return None
-            after = lifecycle.claimed(before, Claim(owner, lease, waited, rate), at=found.at)
+            after = lifecycle.claimed(before, Claim(owner, lease, waited, rate, label), at=found.at)
             found.save(before, after)
             self._watch.hear(study, after)
             return after.trial

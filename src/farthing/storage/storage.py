@@ -9,7 +9,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from farthing.errors import InvalidArgument
 from farthing.fields import Text
-from farthing.trials import Attempt, Event, Json, Measurement, Outcome, Problem, State, Suggestion, Trial
+from farthing.trials import Attempt, Event, Json, Measurement, Outcome, Problem, Rate, State, Suggestion, Trial
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,8 @@ class OpensInTurn(Protocol):
         lease: float,
         retries: int = 0,
         waited: float = 0.0,
-        rate: float | None = None,
+        rate: Rate | None = None,
+        label: str | None = None,
     ) -> list[Trial]:
         """Opens what `choose` suggests for the history as it is, of which version `since` is known.
 
@@ -207,14 +208,15 @@ class Storage(Protocol):
         expected_trials: int | None = None,
         overhead: float = 0.0,
         waited: float = 0.0,
-        rate: float | None = None,
+        rate: Rate | None = None,
+        label: str | None = None,
     ) -> list[Trial]:
         """Opens a running trial for each suggestion; without an owner a pending one, for the process that claims it.
 
         Refuses with `HistoryMoved` when the study no longer has `expected_trials` trials: suggestions made for a
         number are good for that number only. `overhead`, the seconds of suggesting, is shared among them. `retries` is
         how often each may be lost and offered again. `waited` is the seconds for which a worker waited for each, and
-        `rate` what a second of it costs, where seconds have a price.
+        `rate` what a second of it costs, where seconds have a price. `label` is that of the worker, if it has one.
         """
         ...
 
@@ -234,7 +236,8 @@ class Storage(Protocol):
         lease: float,
         number: int | None = None,
         waited: float = 0.0,
-        rate: float | None = None,
+        rate: Rate | None = None,
+        label: str | None = None,
     ) -> Trial | None:
         """The oldest pending trial, now running for `owner`; None when there is none. No two callers get the same.
 

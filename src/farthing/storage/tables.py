@@ -2,7 +2,8 @@
 
 `trial.paid_until` and `trial.renewed_at` are on the monotonic clock of the attempt's owner: only their difference, and
 whether `renewed_at` has changed, mean anything to others; `study.suggester_renewed_at` is of the same kind. A run has
-`began` and `seconds`, as `storage.runs` has it. `rate` is what a measured second costs, where seconds have a price.
+`began` and `seconds`, as `storage.runs` has it. `rate` is what a measured second costs, where seconds have a price;
+`labels` are those of the workers of each attempt.
 """
 
 from sqlalchemy import (
@@ -83,6 +84,7 @@ trial = Table(
     Column("waited", Double, nullable=False, server_default=text("0")),
     Column("rate", Double),
     Column("started_at", Double),
+    Column("labels", Text),
 )
 Index("trial_by_version", trial.c.study_id, trial.c.version)
 

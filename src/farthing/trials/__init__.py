@@ -2,7 +2,7 @@
 
 from farthing.trials.history import Event, History
 from farthing.trials.measurement import KINDS, Kind, Measurement
-from farthing.trials.problem import DeclaredCost, Problem
+from farthing.trials.problem import DeclaredCost, Problem, Rate, rate_of
 from farthing.trials.suggestion import Json, Params, Prediction, Suggestion
 from farthing.trials.trial import Attempt, Failure, Outcome, State, Trial, noted
 
@@ -20,8 +20,10 @@ __all__ = [
     "Params",
     "Prediction",
     "Problem",
+    "Rate",
     "State",
     "Suggestion",
     "Trial",
     "noted",
+    "rate_of",
 ]

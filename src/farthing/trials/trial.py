@@ -1,13 +1,13 @@
 """Everything that runs is a trial."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
 from typing import Any
 
 from farthing.scalars import as_int
-from farthing.trials.measurement import Measurement, kept_rounds, payments, savings, total
+from farthing.trials.measurement import Measurement, Payments, kept_rounds, payments, savings, total
 from farthing.trials.suggestion import Json, Params, Suggestion
 from farthing.validation import spelled_out
 
@@ -28,6 +28,8 @@ class State(StrEnum):
 
 
 IN_FLIGHT = (State.PENDING, State.RUNNING)
+NO_LABEL = "on-demand"
+"""The label of workers that have none, on the bill of a study in which some have one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +51,7 @@ class Trial:
     `value` is the result; `checkpoint` names the checkpoint that the trial left; `resume_checkpoint` the one it
     started with. `overhead` is the seconds it took to suggest it, and `waited` those for which free workers waited for
     the suggestion. `started_at` is when a worker took it, the last one of several. `attempt` counts from 1 and fences
-    off older attempts at the same trial.
+    off older attempts at the same trial. `labels` are those of the workers of its attempts, where one had any.
     """
 
     number: int
@@ -70,6 +72,7 @@ class Trial:
     lease_until: float | None = None
     waited: float = 0.0
     started_at: float | None = None
+    labels: tuple[str | None, ...] = ()
 
     def __repr__(self) -> str:
         value = "" if self.value is None else f", value={self.value:.6g}"
@@ -121,14 +124,22 @@ class Trial:
         wasted = self.state in (State.FAILED, State.LOST)
         if not wasted and paid.are_all_measured_in(self.attempt):
             return total(paid.costs)
-        rows = list(zip(*paid, strict=True))
-        charged = {attempt for attempt, is_charged, _ in rows if is_charged}
         is_of_one_attempt = all(attempt == self.attempt for attempt in paid.attempts)
         used = set() if wasted or is_of_one_attempt else set(kept_rounds(self.measurements))
         return total(
             cost if not wasted and (attempt == self.attempt or at in used) else {"failed": sum(cost.values())}
-            for at, (attempt, is_charged, cost) in enumerate(rows)
-            if cost and (is_charged or attempt not in charged)
+            for at, attempt, cost in _counted(paid)
+        )
+
+    @property
+    def costs_by_label(self) -> dict[str, float]:
+        """The cost by the label of the worker that it was paid for."""
+        if not any(self.labels):
+            return {NO_LABEL: self.cost}
+        labels = dict(enumerate(self.labels, start=1))
+        return total(
+            {labels.get(attempt) or NO_LABEL: sum(cost.values())}
+            for _, attempt, cost in _counted(payments(self.measurements))
         )
 
     @cached_property
@@ -139,6 +150,14 @@ class Trial:
     def saved(self) -> dict[str, float]:
         """Savings by reason, as the work reported them."""
         return total(savings(self.measurements))
+
+
+def _counted(paid: Payments) -> Iterator[tuple[int, int, Mapping[str, float]]]:
+    """Position, attempt and cost of what counts: what was measured in an attempt that charged does not."""
+    charged = {attempt for attempt, is_charged in zip(paid.attempts, paid.charged, strict=True) if is_charged}
+    for at, (attempt, is_charged, cost) in enumerate(zip(*paid, strict=True)):
+        if cost and (is_charged or attempt not in charged):
+            yield at, attempt, cost
 
 
 def _along_the_curve(point: Measurement) -> tuple[tuple[float, ...], int, int]:

@@ -137,7 +137,7 @@ def test_the_commands_say_where_the_files_are_and_how_to_ask_for_them(database: 
     name_folder(database, "trap://bucket/files")
     assert "trap://bucket/files" in call(database, "show", "plain").output
     assert "--follow" in call(database, "show", "plain", "--trial", "1").output
-    for command in (["show", "plain", "--trial", "1", "--log"], ["cache", "list", "staged"]):
+    for command in (["show", "plain", "--trial", "1", "--log"], ["logs", "plain", "1"], ["cache", "list", "staged"]):
         result = call(database, *command)
         assert result.exit_code == 1
         assert "--follow" in result.output

@@ -29,9 +29,11 @@ def storage(database: Path) -> Iterator[Storage]:
     opened.close()
 
 
-def client_of(storage: Storage, *, may_change: bool = False, with_token: bool = True, **access) -> TestClient:
+def client_of(
+    storage: Storage, *, may_change: bool = False, with_token: bool = True, follows: bool = False, **access
+) -> TestClient:
     app = application(
-        ShownStudies(storage, place="stored.db", may_change=may_change),
+        ShownStudies(storage, place="stored.db", may_change=may_change, follows=follows),
         Access(TOKEN, access.pop("port", 8000), change_secret=SECRET, **access),
     )
     headers = {"authorization": f"Bearer {TOKEN}"} if with_token else {}

@@ -1,5 +1,6 @@
 """Prices of resources: measured seconds become money, and stay at the price that they were paid at."""
 
+import math
 from pathlib import Path
 
 import pytest
@@ -7,10 +8,11 @@ import pytest
 import farthing as ft
 from farthing.costs import FakeClock
 from farthing.errors import InvalidArgument
+from farthing.running.loop import SECONDS_TO_HOLD
 from farthing.session.prices import Prices
 from farthing.storage import MemoryStorage
 from farthing.testing import Faults, SimulatedExecutor
-from farthing.trials import Attempt, Measurement, State, Suggestion, Trial
+from farthing.trials import Attempt, Measurement, Params, State, Suggestion, Trial
 from farthing.trials.events import IDLE
 
 SPACE = ft.Space({"x": ft.Float(0, 1)})
@@ -176,3 +178,78 @@ def test_a_run_that_holds_nothing_with_a_price_is_refused() -> None:
         ft.Study(SPACE, minimize="loss").run(
             lambda trial: 0.0, budget=ft.Budget(trials=1), executor="inline", resources={"gpu": 1}
         )
+
+
+def test_resources_that_follow_from_params_have_their_price_also_when_work_is_lost() -> None:
+    def held(params: Params) -> dict[str, float]:
+        return {"gpu": 4} if params["x"] > 0.5 else {"gpu": 1}
+
+    executor = SimulatedExecutor(workers=2, thinking=0.0, faults=Faults(preemption=0.3))
+    study = study_of(executor)
+    run(study, executor, trials=8, resources=held, retries=20)
+    rates = {trial.number: held(trial.params)["gpu"] * 2.5 / 3600.0 for trial in study.trials}
+    assert set(rates.values()) == {2.5 / 3600.0, 10.0 / 3600.0}
+    assert any(trial.attempt > 1 for trial in study.trials)
+    for trial in study.trials:
+        paid = [point for point in trial.measurements if point.cost]
+        assert [point.rate for point in paid] == pytest.approx([rates[trial.number]] * len(paid))
+
+
+@pytest.mark.parametrize("nothing", [None, {}, "gpu", 3])
+def test_resources_must_be_there_for_all_params(nothing: object) -> None:
+    executor = SimulatedExecutor(workers=1, thinking=0.0)
+    study = study_of(executor)
+    with pytest.raises(InvalidArgument, match=r"resources= must return what a trial holds, got .* for \{'x': "):
+        run(study, executor, trials=1, resources=lambda params: nothing)
+
+
+def test_resources_of_a_trial_that_cost_nothing_are_refused() -> None:
+    executor = SimulatedExecutor(workers=1, thinking=0.0)
+    study = study_of(executor)
+    with pytest.raises(InvalidArgument, match="must hold a resource that has one"):
+        run(study, executor, trials=1, resources=lambda params: {"disk": 1})
+
+
+def test_resources_by_params_without_prices_need_a_cluster() -> None:
+    study = ft.Study(SPACE, minimize="loss")
+    with pytest.raises(InvalidArgument, match="held on a Ray cluster, got resources=a function of params"):
+        study.run(lambda trial: 0.5, budget=ft.Budget(trials=1), resources=lambda params: {"gpu": 1})
+
+
+class Holding(SimulatedExecutor):
+    """Its idle workers hold what others could use, and give it back when nothing more will begin."""
+
+    has_given_back = False
+
+    def give_back(self, *, after: float) -> int:
+        self.has_given_back = self.has_given_back or after == 0.0
+        return 0 if self.has_given_back else self.free
+
+
+def test_what_is_held_by_idle_workers_is_on_the_bill_without_prices_until_it_is_given_back() -> None:
+    executor = Holding(workers=2, thinking=0.0)
+    study = study_of(executor, prices=None, cost_unit="seconds")
+    run(study, executor, trials=3, resources=None)
+    assert executor.has_given_back
+    assert study.ledger.idle == pytest.approx(0.0, abs=1.0), "one worker ran the last trial, for 5400 seconds"
+
+    holding = SimulatedExecutor(workers=2, thinking=0.0)
+    priced = study_of(holding)
+    run(priced, holding, trials=3)
+    assert priced.ledger.idle == pytest.approx(5400.0, abs=2.0)
+
+
+def test_workers_that_wait_for_others_hold_what_they_have_for_a_while() -> None:
+    asked: list[float] = []
+
+    class Asked(SimulatedExecutor):
+        def give_back(self, *, after: float) -> int:
+            asked.append(after)
+            return self.free
+
+    executor = Asked(workers=2, thinking=0.0)
+    study = study_of(executor, prices=None, cost_unit="seconds", strategy=ft.Grid(points=3))
+    run(study, executor, trials=99, resources=None)
+    assert set(asked) == {math.inf, SECONDS_TO_HOLD}
+    assert study.ledger.idle > 5000.0
+    assert ("overhead", "idle workers") in [row[:2] for row in study.ledger.rows()]

@@ -129,6 +129,18 @@ def test_the_third_schema_is_still_read(tmp_path: Path) -> None:
     storage.close()
 
 
+def test_the_fourth_schema_is_still_read(tmp_path: Path) -> None:
+    path = str(shutil.copy(SAVED / "schema_0004.db", tmp_path / "study.db"))
+    assert revision_of(path) == "0004"
+    assert_as_saved(path)
+    storage = SqlStorage(path)
+    assert [trial.labels for trial in storage.history("digits").trials] == [()] * 4
+    claimed = storage.claim_trial("digits", owner="ada", lease=60.0, label="spot")
+    assert claimed is not None
+    assert storage.history("digits").trials[claimed.number].labels[-1] == "spot"
+    storage.close()
+
+
 def test_an_older_database_is_migrated_when_it_is_opened(first: str) -> None:
     assert_as_saved(first)
     assert revision_of(first) == schema.HEAD

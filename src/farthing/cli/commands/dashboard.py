@@ -5,11 +5,12 @@ from pathlib import Path
 
 import click
 
-from farthing.cli.options import storage_option
+from farthing.cli.options import follow_option, storage_option
 
 
 @click.command("dashboard")
 @storage_option
+@follow_option
 @click.option("--host", default="127.0.0.1", show_default=True, metavar="ADDRESS", help="Address to listen on.")
 @click.option("--port", default=8017, show_default=True, metavar="N", help="Port to listen on; 0 takes a free one.")
 @click.option("--base-path", default="", metavar="/PATH", help="Where a proxy serves it.")
@@ -22,6 +23,7 @@ from farthing.cli.options import storage_option
 @click.option("--browser/--no-browser", default=None, help="Open the page.  [default: from a terminal]")
 def command(
     storage: str | None,
+    follows: bool,
     host: str,
     port: int,
     base_path: str,
@@ -56,4 +58,4 @@ def command(
             click.launch(url)
 
     with opened_storage(address, patience=0.0) as opened:  # a page waits for nobody: it says who is away
-        serve(opened, listening, place=str(address), may_change=allow_changes, on_ready=say)
+        serve(opened, listening, place=str(address), may_change=allow_changes, follows=follows, on_ready=say)

@@ -11,11 +11,11 @@ from farthing.analysis.export import export
 from farthing.analysis.rows import PLAIN_COLUMNS, RowQuery, matching_lines, matching_trials, trial_form, trial_row
 from farthing.dashboard.answers import Download, key_of
 from farthing.dashboard.endpoints import STUDY, TRIAL, Endpoint, Input
-from farthing.dashboard.reading import ShownStudies, StudyReader
+from farthing.dashboard.reading import ShownStudies, StudyReader, no_log
 from farthing.dashboard.routes.studies import reader_of
 from farthing.errors import InvalidArgument, TrialNotFound
 from farthing.files.inside import files_inside, open_inside
-from farthing.trials import History, Json, State, Trial
+from farthing.trials import Attempt, History, Json, State, Trial
 from farthing.validation import shown, spelled_out
 
 MOST_ROWS = 500
@@ -136,16 +136,21 @@ def _logs(reader: StudyReader, trial: Trial) -> list[str]:
 def show_log(studies: ShownStudies, study: str, number: int) -> dict[str, Json]:
     """The end of the log of the latest attempt."""
     reader = reader_of(studies, study)
-    logs = _logs(reader, _trial(reader, number))
+    trial, files = _trial(reader, number), reader.files
+    path = files.log_path(number, trial.attempt)  # brings it here, if it is elsewhere and may be asked for
+    logs = _logs(reader, trial)
     try:
-        file = open_inside(reader.files.root, f"{number:06d}/{logs[-1]}")
+        with open_inside(files.root, f"{number:06d}/{logs[-1]}") as file:
+            size = file.seek(0, io.SEEK_END)
+            file.seek(max(0, size - LONGEST_LOG))
+            end = file.read(LONGEST_LOG)
     except (OSError, IndexError):
-        raise TrialNotFound(f"A trial's log is kept when a worker ran it, got none for trial {number}.") from None
-    with file:
-        size = file.seek(0, io.SEEK_END)
-        file.seek(max(0, size - LONGEST_LOG))
-        text = file.read(LONGEST_LOG).decode(errors="backslashreplace")
-    return {"name": logs[-1], "text": text, "bytes": size, "is_cut": size > LONGEST_LOG}
+        if (live := files.read_live_log(Attempt(number, trial.attempt))) is None:
+            raise no_log(files, trial) from None
+        begins, end = live
+        size = begins + len(end)
+    text = end.decode(errors="backslashreplace")
+    return {"name": logs[-1] if logs else path.name, "text": text, "bytes": size, "is_cut": size > len(end)}
 
 
 def _files(reader: StudyReader, trial: Trial) -> list[dict[str, Json]]:

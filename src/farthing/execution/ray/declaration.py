@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from farthing.costs.clock import Clock
 from farthing.errors import InvalidArgument
 from farthing.execution.checkpoints import Checkpoints
-from farthing.execution.ray.resources import Bundles, Resources
+from farthing.execution.ray.resources import Resources
 from farthing.fields import Number, Text
 from farthing.trials import Problem
 from farthing.validation import listed, refuse_non_mapping, shown
@@ -61,5 +61,6 @@ class RayExecutor:
         """The executor itself, which has at least one worker's place when this returns."""
         from farthing.execution.ray.executor import RunningOnRay
 
-        bundles = Bundles.of(resources)
-        return RunningOnRay(self, work, problem, workers=workers, checkpoints=checkpoints, bundles=bundles, clock=clock)
+        return RunningOnRay(
+            self, work, problem, workers=workers, checkpoints=checkpoints, resources=resources, clock=clock
+        )

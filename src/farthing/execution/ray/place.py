@@ -88,6 +88,8 @@ class RayPlace:
                 return BROKEN + b"it has no worker"
             if message.startswith(b"{"):  # a job; the other messages are words
                 self._attempt = Attempt(*json.loads(message)["attempt"])
+                if self._files is not None:
+                    self._files.show_log(self._attempt)
             self._worker.mailbox.post(message)
             return self._answer(self._worker)
 
@@ -128,13 +130,18 @@ class RayPlace:
                 until = min(until, time.monotonic() + SECONDS_TO_DIE)
         message = self._messages.popleft()
         if message.startswith(FINISHED):
-            self._attempt = None  # the worker has kept its log
+            self._end_attempt()  # the worker has kept its log
         return MESSAGE + message
 
     def _keep_log(self) -> None:
         """Keeps the log of the attempt that the worker died in: it cannot do so itself any more."""
         if self._files is not None and self._attempt is not None:
             self._files.keep_log(self._attempt)
+        self._end_attempt()
+
+    def _end_attempt(self) -> None:
+        if self._files is not None and self._attempt is not None:
+            self._files.hide_log(self._attempt)
         self._attempt = None
 
     def _events(self, worker: WorkerProcess, until: float) -> set[int]:

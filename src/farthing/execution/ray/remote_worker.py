@@ -3,6 +3,7 @@
 import itertools
 import json
 import queue
+import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -13,6 +14,7 @@ from typing import Any
 from farthing.errors import WorkError
 from farthing.execution.failures import Exit
 from farthing.execution.ray.place import BROKEN, CLOSED, EXITED, MESSAGE
+from farthing.execution.ray.resources import Bundles
 from farthing.execution.wire import BrokenWire, parsed
 from farthing.trials import Json
 
@@ -60,9 +62,13 @@ class RemotePlace:
     Farthing, with another one, or in an environment that Ray could not make.
     """
 
-    def __init__(self, ray: Any, actor: Any, *, bell: Bell, proof: tuple[str, str], group: Any = None) -> None:
+    def __init__(
+        self, ray: Any, actor: Any, *, bell: Bell, proof: tuple[str, str], bundles: Bundles, group: Any = None
+    ) -> None:
         self.actor = actor
+        self.bundles = bundles
         self.group = group
+        self.idle_since = time.monotonic()
         self.number = next(_numbers)
         self.node: Node | None = None
         self.why_gone: str | None = None

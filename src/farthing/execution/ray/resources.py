@@ -4,12 +4,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from farthing.costs.prices import ResourcesGiven, ResourcesLike
 from farthing.errors import InvalidArgument
 from farthing.fields import Number
 from farthing.validation import shown
 
-Resources: TypeAlias = Mapping[str, float] | Sequence[Mapping[str, float]]
-"""`{"cpu": 1, "gpu": 0.25}`, or a list of these for work on several nodes: one bundle each, the work in the first."""
+Resources: TypeAlias = ResourcesLike
+"""`{"cpu": 1, "gpu": 0.25}`, or a list of these for work on several nodes: one bundle each, the work in the first; or a
+function of params that returns either.
+"""
 
 RAYS_NAMES = {"cpu": "CPU", "gpu": "GPU"}
 OPTIONS = {"CPU": "num_cpus", "GPU": "num_gpus", "memory": "memory"}
@@ -23,7 +26,7 @@ class Bundles:
     bundles: tuple[Mapping[str, float], ...]
 
     @classmethod
-    def of(cls, given: Resources | None) -> "Bundles":
+    def of(cls, given: ResourcesGiven | None) -> "Bundles":
         """One core, where nothing is given."""
         if given is None:
             return cls(({"CPU": 1.0},))

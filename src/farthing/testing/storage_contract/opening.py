@@ -23,6 +23,7 @@ from farthing.testing.storage_contract.using import (
     suggestion,
 )
 from farthing.trials import (
+    Attempt,
     Failure,
     Prediction,
     State,
@@ -277,6 +278,18 @@ class SuggestingTests(Using):
         claimed = self.store.claim_trial(STUDY, owner=OWNER, lease=LEASE)
         assert claimed is not None
         assert self.read(0).started_at == claimed.started_at == pytest.approx(claimed.opened_at + 240.0, abs=0.5)
+
+    def test_each_attempt_has_the_label_of_its_worker_and_costs_what_it_says(self) -> None:
+        self.store.open_trials(STUDY, [suggestion()] * 2, owner=OWNER, lease=LEASE)
+        self.store.release_trial(STUDY, Attempt(0, 1))
+        self.store.claim_trial(STUDY, owner=OWNER, lease=LEASE, label="spot", rate=lambda params: 2.0)
+        self.time.advance(3.0)
+        self.store.release_trial(STUDY, Attempt(0, 2))
+        self.store.claim_trial(STUDY, owner=OWNER, lease=LEASE)
+        assert self.read(0).labels == (None, "spot", None)
+        assert [(point.attempt, point.rate) for point in self.read(0).measurements if point.rate] == [(2, 2.0)]
+        assert self.read(0).costs_by_label["spot"] == pytest.approx(6.0, abs=0.5)
+        assert self.read(1).labels == ()
 
     def test_trials_that_wait_are_opened_for_their_numbers_only(self) -> None:
         self.open_one()

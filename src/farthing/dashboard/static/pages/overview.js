@@ -7,6 +7,7 @@ import { tools } from "../acting.js";
 import { fronts } from "./front.js";
 
 const SECONDS_KEPT = 15;
+const SECONDS_BETWEEN_LOOKS = 2; // at the log of a trial that runs
 const SECONDS_BETWEEN_BESTS = 3; // a model may have to be fitted for it, while the study needs its processors
 const MOST_BILLED = 5000; // trials; the bill of more takes the server half a second and longer
 
@@ -185,6 +186,7 @@ function bill(about, key) {
   const fill = (ledger) => {
     if (!ledger) { box.replaceChildren(summary(), h("p", { class: "note" }, "The whole bill could not be added up.")); return; }
     box.replaceChildren(table(["", "what", "amount"], [...Object.entries(ledger.spent).map(([kind, amount]) => ["spent", kind, cost(amount, ledger.unit)]), ["spent", "total", h("strong", {}, cost(ledger.total, ledger.unit))],
+      ...Object.entries(ledger.labels || {}).map(([label, amount]) => ["on", label, cost(amount, ledger.unit)]),
       ...Object.entries(ledger.saved).map(([reason, amount]) => ["saved", reason, h("span", { class: "good" }, cost(amount, ledger.unit))]), ["overhead", "suggesting", `${duration(ledger.overhead_seconds)}${ledger.overhead_share === null ? "" : `, ${percent(ledger.overhead_share)}`}`],
       ...held(ledger)], { label: "The bill" }));
   };
@@ -228,14 +230,20 @@ function failures(about, key) {
     h("pre", { tabindex: "0" }, trial.traceback || "No traceback was kept."), isReport ? null : log(key, trial.number)))));
 }
 
-export function log(key, number) {
-  const box = h("div", {});
+// A log that was opened stays open when the page is drawn again, and is read again while its trial runs.
+let opened = null;
+export function log(key, number, runs = false) {
+  const box = h("div", {}), own = `${key}/${number}`;
   const open = async () => {
+    opened = own;
     try {
       const found = await get(at(key, `/trials/${number}/log`));
       box.replaceChildren(h("pre", { tabindex: "0", class: "log" }, found.text || "It is empty."), found.is_cut ? h("p", { class: "small muted" }, `The end of ${bytes(found.bytes)}.`) : "");
+      if (runs) box.firstChild.scrollTop = box.firstChild.scrollHeight;
     } catch (error) { box.replaceChildren(h("p", { class: "small muted" }, error instanceof Refused ? error.message : "The server does not answer.")); }
+    if (runs && box.isConnected) setTimeout(() => box.isConnected && open(), SECONDS_BETWEEN_LOOKS * 1000);
   };
   box.append(h("button", { type: "button", onclick: open }, "Show the log"));
+  if (opened === own) open();
   return box;
 }

@@ -56,4 +56,4 @@ function files(trial, key) {
   return card("Files it left", {}, h("ul", { class: "files" }, trial.files.map((file) => h("li", {}, h("a", { href: link(file), download: "" }, file.name), h("span", { class: "muted small" }, ` ${bytes(file.bytes)}`), file.image ? h("img", { src: link(file), alt: file.name, loading: "lazy" }) : null))));
 }
 
-const logs = (trial, key) => trial.logs.length && !isReport ? card("Log", { wide: true }, log(key, trial.number)) : null;
+const logs = (trial, key) => (trial.logs.length || trial.worker) && !isReport ? card("Log", { wide: true }, log(key, trial.number, trial.state === "running")) : null;
