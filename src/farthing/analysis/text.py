@@ -16,7 +16,7 @@ from farthing.trials import History, Measurement, Params, Prediction, Problem, T
 from farthing.trials.objectives import latest_metrics
 
 if TYPE_CHECKING:
-    from farthing.analysis.best import Best
+    from farthing.analysis.best import Best, MeasuredBest
 
 
 ROWS_SHOWN = 10
@@ -43,7 +43,7 @@ def short_point(trial: Trial, point: Measurement | None, problem: Problem) -> st
     return " ".join([*places, *(f"{name}={value:.5g}" for name, value in values.items() if value is not None)])
 
 
-def found_best(session: Session) -> "Best | None":
+def found_best(session: Session) -> "MeasuredBest | None":
     """The recommendation so far, if any."""
     from farthing.analysis.best import find_best, kept_recommendation
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import farthing as ft
-from farthing.errors import InvalidArgument, NoResult
+from farthing.errors import InvalidArgument
 from farthing.knowledge.earlier import carried_over
 from farthing.knowledge.portfolio import greedy_cover
 from farthing.storage import MemoryStorage
@@ -61,8 +61,10 @@ def test_before_any_result_the_best_is_the_first_start_with_its_source() -> None
     assert study.best.params == earlier.best.params
     assert study.best.source == "may"
     assert "may" in repr(study.best)
-    with pytest.raises(NoResult, match="learnt from may"):
-        _ = study.best.value
+    assert (study.best.value, study.best.trial, study.best.predicted) == (None, None, None)
+    assert study.best == study.best
+    assert not hasattr(study.best, "vlaue")
+    assert study.best.to_json().keys() == earlier.best.to_json().keys()
     told(study, 1)
     assert study.best.source is None
     assert study.best.trial.number == 0

@@ -114,7 +114,7 @@ def _text(study: "Study", best: "Best", trial: "Trial") -> str:
     if files := _files(study, trial):
         lines.append(f"Its files: {files}")
     now = study.best
-    if now.params != trial.params:
+    if now.trial is not None and now.params != trial.params:
         lines.append(f"Another configuration is recommended now, that of trial {now.trial.number}: farthing best")
     return "\n".join(lines)
 
