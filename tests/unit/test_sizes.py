@@ -18,8 +18,8 @@ SHORT = 60
 """Lines up to which a module that only one other imports is a paragraph of that one."""
 
 SIZES = {
-    "lines": 60_596,
-    "modules": 384,
+    "lines": 61_104,
+    "modules": 386,
     "short modules with one importer": 4,
     "class names that stand twice": 5,
     "public names": 59,

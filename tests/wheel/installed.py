@@ -1,5 +1,6 @@
 """Checks an installed wheel, for `make wheel`. `package`, with what it brings and nothing else, has its page of PyPI,
-its licences, and runs a study. The blocks of the `readme` run as one program, with the extra that it names.
+its licences and Hydra's plugin, and runs a study. The blocks of the `readme` run as one program, with the extra that it
+names.
 """
 
 import re
@@ -35,6 +36,11 @@ def check_the_licences(names: list[str]) -> None:
     assert {"LICENSE", "THIRD_PARTY.md", "uPlot.LICENSE"} <= found, found
 
 
+def check_the_plugins(names: list[str]) -> None:
+    """The namespace in which Hydra looks for plugins is no package of ours: other plugins are in it too."""
+    assert [name for name in names if name.startswith("hydra_plugins/")] == ["hydra_plugins/farthing_sweeper.py"], names
+
+
 def run_a_study() -> None:
     space = farthing.Space({"x": farthing.Float(-1, 1)})
     study = farthing.minimize(lambda trial: trial.params["x"] ** 2, space, budget=farthing.Budget(trials=12), seed=0)
@@ -56,7 +62,9 @@ if __name__ == "__main__":
         package = distribution("farthing")
         assert package.version == farthing.__version__
         check_the_page(package.metadata["Description"], readme.read_text(encoding="utf-8"))
-        check_the_licences([str(file) for file in package.files or ()])
+        files = [str(file) for file in package.files or () if "__pycache__" not in str(file)]
+        check_the_licences(files)
+        check_the_plugins(files)
         run_a_study()
     else:
         run(program_of(readme.read_text(encoding="utf-8")))

@@ -9,6 +9,7 @@ import farthing as ft
 from farthing.errors import MissingExtra
 
 MODULES = {
+    "hydra": ("hydra", "hydra"),
     "lightgbm": ("lightgbm", "lightgbm"),
     "lightning": ("lightning", "lightning"),
     "optuna": ("optuna", "optuna"),
