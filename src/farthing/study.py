@@ -207,7 +207,7 @@ class Study:
             )
         if learn_from is not None:
             with closed_on_error(session.records.storage, given=storage):
-                begin_with(session.records, learn_from, strategy=session.strategy.given)
+                begin_with(session.records, learn_from)
         self.name = session.name
         self._session = session
         self._handed_out = HandedOut(session.records, session.files, clock=session.clock)
