@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 from farthing.analysis.runs import Schedule, schedule_along, schedule_of
 from farthing.analysis.text import short_number, short_params, short_prediction
 from farthing.errors import FarthingError, NoResult
-from farthing.session import Session
 from farthing.storage.storage import Leaders
 from farthing.strategies import Recommendation, Strategy, best_by_value
 from farthing.trials import History, Json, Params, Prediction, Problem, Trial
@@ -16,6 +15,7 @@ from farthing.trials.objectives import bounds_of
 
 if TYPE_CHECKING:
     from farthing.analysis.front import FrontChoice
+    from farthing.session import Session
 
 
 @dataclass(frozen=True, repr=False)
@@ -195,7 +195,7 @@ def best_measured(history: History) -> Trial | None:
     return min(full, key=lambda trial: history.loss(trial.value or 0.0), default=None)
 
 
-def find_best(session: Session) -> MeasuredBest:
+def find_best(session: "Session") -> MeasuredBest:
     """The recommendation by the study's own trials; the best measured if only the database names the strategy.
 
     Raises `NoResult` before any trial is done.
@@ -211,7 +211,7 @@ MANY_RESULTS = 1000
 """A run that ends with as many results stores what its model recommends; with fewer it is found in a second."""
 
 
-def keep_recommendation(session: Session) -> None:
+def keep_recommendation(session: "Session") -> None:
     """Stores the recommendation of a strategy that has more to say than which value is the lowest."""
     strategy, records = session.strategy.get_if_at_hand(), session.records
     if not records.problem.is_simple:

@@ -60,8 +60,8 @@ def verify(
     line: str | None = None,
 ) -> str:
     """Trains the recommendation of a study; returns the result as text."""
+    from farthing.cli.ending import ending_cleanly_on_sigterm
     from farthing.cli.run_plan import stored_plan
-    from farthing.cli.running import ending_cleanly_on_sigterm
     from farthing.cli.storages import address_to_read, opened_study
     from farthing.costs import Budget
     from farthing.running.verification import Verification
