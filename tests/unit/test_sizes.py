@@ -5,6 +5,7 @@ They rise only in a commit that adds a feature, whose message names the lines th
 
 import ast
 import os
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -131,3 +132,32 @@ def test_the_source_does_not_grow(what: str) -> None:
         f"{what} must be at most {most}, got {found}. Make something smaller, or let the commit that adds a feature "
         f"raise the number here and say why. {which[what]() if what in which else ''}"
     )
+
+
+ROOT = Path(__file__).parents[2]
+
+
+def rooms() -> dict[str, tuple[int, int]]:
+    """The lines and the modules of each folder of the source."""
+    found = {path.relative_to(SOURCE).parts[0] for path in files() if path.parent != SOURCE}
+    own = {room: [path for path in files() if path.is_relative_to(SOURCE / room)] for room in found}
+    return {room: (sum(map(lines_of, paths)), len(paths)) for room, paths in own.items()}
+
+
+def test_the_page_on_design_has_the_rooms_and_about_their_sizes() -> None:
+    page = (ROOT / "docs" / "design.md").read_text(encoding="utf-8")
+    table = {
+        room: (int(lines), int(modules))
+        for room, lines, modules in re.findall(r"^\| `(\w+)` \| (\d+) \| (\d+) \|", page, re.M)
+    }
+    assert table.keys() == rooms().keys()
+    for room, sizes in rooms().items():
+        assert sizes == pytest.approx(table[room], rel=0.1, abs=1), f"write | `{room}` | {sizes[0]} | {sizes[1]} |"
+    largest = sorted(table, key=lambda room: -table[room][0])
+    assert list(table) == largest
+    assert "The three largest are `{}`, `{}` and `{}`".format(*largest) in page
+
+
+def test_who_contributes_reads_of_the_rooms_that_exist() -> None:
+    page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"^  (\w+)/ ", page, re.M)) == rooms().keys()
