@@ -5,7 +5,7 @@ from typing import Any, TypedDict
 
 
 class Bar(TypedDict):
-    """`measured` is None when it could not be measured: such a bar does not hold."""
+    """`measured` is None when it could not be measured, as where a peer gave no answer: such a bar does not hold."""
 
     what: str
     bar: str

@@ -6,7 +6,7 @@ the model is fitted to it. Regret is that of the arena; differences are to what 
 standard errors. `real-curves` is reported; `tuning-recommending` has studies of other tables to choose on, made while
 halfway was the rule. The last table is the calibration of that model: what it expected of the end of each run that was
 paused, beside the end that is on record. With `--keep` the figures over all problems are kept in
-`benchmarks/results/tuning-recommended.jsonl`.
+`benchmarks/results/tuning-recommended.jsonl.xz`.
 """
 
 import argparse

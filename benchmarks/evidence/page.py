@@ -98,7 +98,10 @@ OTHERS = {
         ("regret_at_cost 2", "regret_at_cost 5", "regret_at_cost 10", "wall", "cost", "trials"),
     ),
     "predictions": (("method", "kind"), ("rms", "bias", "worst_ratio", "covered")),
-    "real-live": (("task", "code", "method"), ("verified_error", "configurations", "finished", "spent", "overhead")),
+    "real-live": (
+        ("task", "code", "commit", "method"),
+        ("verified_error", "configurations", "finished", "spent", "overhead"),
+    ),
     "demo-digits": (
         ("problem", "budget", "method"),
         ("validation_error", "test_error", "test_loss", "suggesting_share", "trials", "full"),
@@ -129,9 +132,11 @@ def _others() -> Iterator[str]:
 
 
 def _flat(record: Record) -> Record:
-    """With a name of its own for each number of a table within it: `regret_at_cost 5`."""
+    """With a name of its own for each number of a table within it: `regret_at_cost 5`. "Now" was at its commit."""
     parts = {name: part for name, part in record.items() if isinstance(part, dict)}
-    return {**record, **{f"{name} {key}": one for name, part in parts.items() for key, one in part.items()}}
+    found = {**record, **{f"{name} {key}": one for name, part in parts.items() for key, one in part.items()}}
+    found["code"] = str(record.get("code", "")).removeprefix("now").removeprefix(", ")
+    return {**found, "commit": str(record.get("commit", ""))[:7]}
 
 
 def _online(images: Path) -> Iterator[str]:

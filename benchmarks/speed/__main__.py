@@ -51,9 +51,7 @@ def measure(name: str, *, seeds: int, quick: bool) -> dict[str, Any]:
 
 
 def as_markdown(result: Mapping[str, Any]) -> str:
-    bars = [
-        [bar["what"], bar["bar"], _shown(bar["measured"]), "yes" if bar["holds"] else "NO"] for bar in result["bars"]
-    ]
+    bars = [[bar["what"], bar["bar"], _shown(bar["measured"]), _held(bar)] for bar in result["bars"]]
     facts = f"n = {result['n']}, {result['cpu_count']} CPUs. Versions: {_listed(result['versions'])}."
     source = f"Commit: {result['commit']}{' with changes' if result['dirty'] else ''}."
     return section(
@@ -64,6 +62,13 @@ def as_markdown(result: Mapping[str, Any]) -> str:
         f"{facts} {source}",
         level=1,
     )
+
+
+def _held(bar: Mapping[str, Any]) -> str:
+    """A bar without a figure neither holds nor fails: its peer gave no answer."""
+    if bar["measured"] is None:
+        return "–"
+    return "yes" if bar["holds"] else "NO"
 
 
 def benchmark_names() -> list[str]:

@@ -53,7 +53,7 @@ class Program:
 
 
 def run(*, seeds: int, quick: bool) -> Result:
-    """Full runs are kept in `benchmarks/results/ray-overhead.jsonl`, and only those that it lacks are made."""
+    """Full runs are kept in `benchmarks/results/ray-overhead.jsonl.xz`, and only those that it lacks are made."""
     missing = missing_package("ray") or missing_package("pyarrow")
     if missing:
         return Result(figures={}, bars=[], left_out=[f"Ray's overhead: {missing}"])

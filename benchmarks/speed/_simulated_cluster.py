@@ -71,7 +71,7 @@ class Simulated:
 
 
 def run(*, seeds: int, quick: bool) -> Result:
-    """Full runs are kept in `benchmarks/results/simulated-cluster.jsonl`, and only those that it lacks are made."""
+    """Full runs are kept in `benchmarks/results/simulated-cluster.jsonl.xz`, and only those that it lacks are made."""
     sizes = QUICK_WORKERS if quick else WORKERS
     wanted = [
         Simulated(name, workers, seed)

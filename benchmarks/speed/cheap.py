@@ -2,7 +2,7 @@
 
 The seconds of a trial are not slept: they are added to the CPU time of this process, so a busy machine changes nothing
 but the time that the benchmark takes. The default knows the budget, as in `study.run(budget=Budget(seconds=…))`. Each
-run is a line of `benchmarks/results/cheap-trials.jsonl`; runs that are there are not repeated.
+run is a line of `benchmarks/results/cheap-trials.jsonl.xz`; runs that are there are not repeated.
 
 The first step of the default's evolution was chosen on `TUNING_FUNCTIONS`; the functions here are others.
 """

@@ -33,7 +33,7 @@ SIZES, QUICK_SIZES, TUTORIAL_SIZES = (16, 48, 96, 200), (16,), (16,)
 NAMES = ("augmented-branin", "augmented-hartmann-6", "augmented-rosenbrock-3")
 IN_A_ROW, BOTORCH_IN_A_ROW = 8, 1
 SHARE, MOST_SECONDS, MOST_SIZE = 1 / 20, 0.3, 100
-CONTENDERS = {"ours": TraceKG(), "ours, paper": TraceKG.paper()}
+OURS = "ours"
 
 Seconds = dict[str, float]
 """CPU seconds of each contender."""
@@ -144,15 +144,14 @@ def botorchs(problem: Augmented, trials: Sequence[Trial], peer: BoTorchMFKG = LI
 
 def _compare(problem: Augmented, peers: dict[str, Callable[..., float]], n: int, *, seed: int) -> Seconds:
     trials = drawn(problem, n, seed=seed)
-    mine = {name: ours(strategy, problem, trials) for name, strategy in CONTENDERS.items()}
-    return mine | {name: peer(problem, trials) for name, peer in peers.items()}
+    return {OURS: ours(TraceKG(), problem, trials)} | {name: peer(problem, trials) for name, peer in peers.items()}
 
 
 def _row(problem: Augmented, n: int, found: list[Seconds], tutorial: float | None) -> dict[str, Any]:
     compared = _compared(found)
-    times = {f"{name}, CPU ms": str(Spread.of(1000 * seconds[name] for seconds in found)) for name in CONTENDERS}
+    times = {"ours, CPU ms": str(Spread.of(1000 * seconds[OURS] for seconds in found))}
     theirs = {"botorch, CPU ms": str(Spread.of(1000 * seconds["botorch"] for seconds in compared))} if compared else {}
-    shares = {f"{name} / botorch": str(_share(compared, name)) for name in CONTENDERS if compared}
+    shares = {"ours / botorch": str(_share(compared))} if compared else {}
     slow = {} if tutorial is None or math.isnan(tutorial) else {"botorch, tutorial, CPU ms": round(1000 * tutorial)}
     counts = {"histories": len(found), "botorch failed on": sum("botorch" in one for one in found) - len(compared)}
     return {"function": problem.name, "n": n, **times, **theirs, **shares, **slow, **counts}
@@ -163,15 +162,15 @@ def _compared(found: list[Seconds]) -> list[Seconds]:
     return [seconds for seconds in found if math.isfinite(seconds.get("botorch", math.nan))]
 
 
-def _share(compared: list[Seconds], name: str) -> Spread:
-    return Spread.of(seconds[name] / seconds["botorch"] for seconds in compared)
+def _share(compared: list[Seconds]) -> Spread:
+    return Spread.of(seconds[OURS] / seconds["botorch"] for seconds in compared)
 
 
 def _bars(problem: Augmented, n: int, found: list[Seconds]) -> list[Bar]:
     where = f"{problem.name}, n = {n}"
-    measured = Spread.of(seconds["ours"] for seconds in found).median
+    measured = Spread.of(seconds[OURS] for seconds in found).median
     compared = _compared(found)
-    share = _share(compared, "ours").median if compared else None
+    share = _share(compared).median if compared else None
     shares = [at_most(f"{where}, ours / BoTorch", limit=SHARE, measured=share, unit="CPU")]
     seconds = [at_most(f"{where}, ours", limit=MOST_SECONDS, measured=measured, unit="CPU s")]
     return (shares if "botorch" in found[0] else []) + (seconds if n <= MOST_SIZE else [])

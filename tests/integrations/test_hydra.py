@@ -17,10 +17,12 @@ need("hydra")
 need("hydra_plugins.hydra_joblib_launcher")
 
 from hydra.core.override_parser.overrides_parser import OverridesParser  # noqa: E402
+from hydra.core.utils import JobReturn, JobStatus  # noqa: E402
 from omegaconf import OmegaConf  # noqa: E402
 
 import farthing as ft  # noqa: E402
 from farthing.errors import InvalidArgument, InvalidSpace  # noqa: E402
+from farthing.integrations.hydra import SECONDS_OF_ERROR, CheckpointKeys, LauncherExecutor, Ran, Timed  # noqa: E402
 from farthing.integrations.hydra_space import HydraSpace, quoted  # noqa: E402
 from hydra_plugins.farthing_sweeper import BudgetConf  # noqa: E402
 
@@ -218,6 +220,15 @@ def test_a_sweep_runs_until_its_budget_of_trials_is_spent_and_writes_what_other_
     assert "the budget is spent" in ended.stdout
 
 
+def test_the_seed_decides_what_a_sweep_tries(application):
+    for folder, seed in {"sweep": 0, "again": 0, "other": 1}.items():
+        application.sweep("x=interval(-5,5)", f"hydra.sweep.dir={folder}", f"hydra.sweeper.seed={seed}")
+    read = [
+        OmegaConf.load(application.folder / name / "3/.hydra/config.yaml").x for name in ("sweep", "again", "other")
+    ]
+    assert read[0] == read[1] != read[2]
+
+
 def test_hydra_finds_the_plugin_and_runs_without_a_sweep_do_not_import_farthing(application):
     listed = application.run("--info", "plugins").stdout
     assert re.search(r"Sweeper:\s*\n(.*\n)*?.*FarthingSweeper", listed)
@@ -226,9 +237,11 @@ def test_hydra_finds_the_plugin_and_runs_without_a_sweep_do_not_import_farthing(
 
 def test_a_sweep_ends_when_the_dollars_of_its_jobs_are_spent(application):
     application.configure(budget={"cost": 5.0}, cost_unit="dollars")
-    application.sweep("x=interval(-5,5)", "task=dollars")
+    application.sweep("x=interval(-5,5)", "task=dollars", IN_A_FILE)
     assert (application.results["cost"], application.results["cost_unit"]) == (4.5, "dollars")
     assert application.jobs == [0, 1, 2]
+    with application.study() as study:
+        assert not any(point.metrics for trial in study.trials for point in trial.measurements)
 
 
 def test_a_job_must_say_its_cost_where_nothing_measures_it(application):
@@ -389,6 +402,33 @@ def test_a_sweep_that_was_killed_or_interrupted_repeats_the_job_that_ran_and_goe
     assert application.jobs == [0, 1, 2, 3, 4], "the folder of the job that was killed stays as it is"
 
 
+def test_every_job_pays_the_seconds_of_its_own_task():
+    """In a batch the seconds that pass here are those of all jobs."""
+    space = space_of("x=interval(-5,5)")
+
+    def launch(batch, first):
+        return [ran(float(overrides[0].removeprefix("x="))) for overrides in batch]
+
+    def ran(x):
+        error = ValueError("x is on the left")
+        setattr(error, SECONDS_OF_ERROR, 3.0)
+        status, given = (JobStatus.FAILED, error) if x < 0 else (JobStatus.COMPLETED, Ran(x, 2.0))
+        return JobReturn(status=status, _return_value=given)
+
+    study = ft.Study(space.space, minimize="error", strategy="Sobol", seed=0)
+    executor = LauncherExecutor(launch, space, CheckpointKeys(None, None), workers=4, next_job=0)
+    study.run(print, budget=ft.Budget(trials=8), executor=executor)
+    assert {trial.state for trial in study.trials} == {"done", "failed"}
+    assert [trial.cost for trial in study.trials] == [3.0 if trial.params["x"] < 0 else 2.0 for trial in study.trials]
+
+
+def test_a_task_says_its_seconds_also_when_it_fails():
+    assert Timed(lambda config: config)(3).returned == 3
+    with pytest.raises(ZeroDivisionError) as caught:
+        Timed(lambda config: 1 / config)(0)
+    assert getattr(caught.value, SECONDS_OF_ERROR) > 0
+
+
 # ----------------------------------------------------------------------------------------------------------------------
 # Refusals: a sentence each, before a job has run.
 
@@ -418,10 +458,13 @@ def test_wrong_settings_are_refused_in_a_sentence(application, case):
     assert said in application.refused("x=interval(-5,5)", *arguments)
 
 
-def test_overrides_that_hydra_cannot_compose_end_the_sweep(application):
-    ended = application.run("--multirun", "x=interval(-5,5)", "optimizer=choice(sgd, adagrad)")
+def test_overrides_that_hydra_cannot_compose_end_the_sweep_before_a_job_of_their_batch_has_run(application):
+    ended = application.run(
+        "--multirun", "optimizer=choice(sgd, adagrad)", "x=interval(-5,5)", "hydra.sweeper.n_jobs=4"
+    )
     assert ended.returncode == 1
     assert "Could not find 'optimizer/adagrad'" in ended.stderr
+    assert application.jobs == []
 
 
 def test_every_limit_of_the_plugin_is_one_of_a_budget():

@@ -98,7 +98,7 @@ def bayesian() -> Said:
             Table("the second half of a run brings less than 1 %:",
                   [(method, wrong(method)) for method in ("log-ei", "optuna-tpe", "random")]),
             Table("(benchmarks/results/tuning-conditional.jsonl.xz):", rules),
-            Table("and noisy.jsonl for the reported functions):", _noise()),
+            Table("and noisy.jsonl.xz for the reported functions):", _noise()),
             Table("(benchmarks/results/tuning-log-ei.jsonl.xz):",
                   [(label, _variant(name)) for label, name in VARIANTS.items()]),
         ],

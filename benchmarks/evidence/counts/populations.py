@@ -1,6 +1,7 @@
 """What the page on populations counts."""
 
 from collections.abc import Sequence
+from statistics import median
 
 from benchmarks.evidence.counts.counting import (
     Gaps,
@@ -21,6 +22,7 @@ POPULATIONS = {
     "PBT": "PBT",
     "PB2.paper()": "PB2.paper()",
 }
+LANDERS = {"random search": "random", "PBT": "pbt", "Clone": "clone", "PB2.paper()": "pb2.paper", "PB2": "pb2"}
 TRAININGS = ("digits", "fashion", "pendulum", "cart-pole")
 BOXES = {
     "a box of .1, ± .05": "PB2, a box of .1",
@@ -44,16 +46,19 @@ def populations() -> Said:
     def rl(other: str, problem: str, measure: str = "reward") -> list[float]:
         return ends("population-rl", "pb2", other, problem, measure)
 
+    def judged(method: str) -> list[float]:
+        return [row["judged"] for row in records("population-rl")
+                if row["problem"] == "lander" and row["method"] == method]  # fmt: skip
+
     def cifar(other: str) -> str:
         return of(ends("population-cifar", "pb2", other, "cifar-10-half", "test_accuracy"))
 
     cart, alone = "cart-pole, B = 8", "cart-pole, B = 8, on a CPU"
     landers = [
-        ("random search", [of(rl("random", "lander")), of(rl("random", "lander-misspecified"))]),
-        ("PBT", [of(rl("pbt", "lander")), of(rl("pbt", "lander-misspecified"))]),
-        ("Clone", [of(rl("clone", "lander")), of(rl("clone", "lander-misspecified"))]),
-        ("PB2.paper() | not run", [of(rl("pb2.paper", "lander-misspecified"))]),
+        _row([label, *_by_seed(method, "lander", 6), *_by_seed(method, "lander-misspecified", 6)])
+        for label, method in LANDERS.items()
     ]
+    fresh = {method: round(median(judged(method))) for method in LANDERS.values()}
     everyone = [*real("PBT", cart), *real("PBT", alone, range(5)), *real("PBT", alone, range(5, 29))]
     both = [(one, [*(gap for task in TRAININGS for gap in ends("population-real", "Clone", one, f"{task}, B = 8"))])
             for one in ("PB2", "PBT")]  # fmt: skip
@@ -82,7 +87,6 @@ def populations() -> Said:
                 ("random search", [cifar("random")]),
                 ("ASHA (84, 92, 80, 80 and 84 epochs in all, the others 80)", [cifar("asha")]),
                 ("PBT", [cifar("pbt")]), ("Clone", [cifar("clone")]), ("PB2.paper()", [cifar("pb2-paper")])]),
-            Table("Reward of the best agent at the end:", landers),
         ],
         [
             f"they are level ({of(ends('population-synthetic', 'PB2', 'PB2.paper()', 'drift4, B = 8'))} seeds)",
@@ -105,8 +109,38 @@ def populations() -> Said:
             f"it is level with PB2 ({clone[0][0]} wins, {clone[0][1]} losses) and rather behind PBT "
             f"({clone[1][0]}–{clone[1][1]}, p = .09).",
             f"on six seeds that is no proof: {of(rl('random', 'lander'))} happens by chance",
+            f"the medians are {fresh['random']} for random search, {fresh['pbt']} for PBT, {fresh['clone']} for Clone, "
+            f"{fresh['pb2.paper']} for PB2.paper() and {fresh['pb2']} for PB2.",
+            f"PB2 ran at commit {_commit('pb2', 6)}, PB2.paper() at {_commit('pb2.paper', 6)}, the others at "
+            f"{_commit('random', 6)}; what has n = 3 ran at {_commit('random', 3)}.",
         ],
+        lines=landers,
     )  # fmt: skip
+
+
+def _by_seed(method: str, problem: str, most: int) -> Sequence[str]:
+    """The median with its n where that is not the most, the reward of each seed, and where PB2 is better."""
+    rows = [row for row in records("population-rl") if row["problem"] == problem and row["method"] == method]
+    found = [row["reward"] for row in sorted(rows, key=lambda row: row["seed"])]
+    middle = _whole(median(found)) + ("" if len(found) == most else f", n = {len(found)}")
+    won = "" if method == "pb2" else of(ends("population-rl", "pb2", method, problem, "reward"))
+    return [middle, " ".join(map(_whole, found)), won]
+
+
+def _whole(number: float) -> str:
+    return f"{number:.0f}".replace("-", "−")
+
+
+def _row(cells: Sequence[str]) -> str:
+    return " ".join(f"| {' | '.join(cells)} |".split())
+
+
+def _commit(method: str, n: int) -> str:
+    """Of the problem with so many runs of the method."""
+    own = [row for row in records("population-rl") if row["method"] == method]
+    by_problem = {name: [row for row in own if row["problem"] == name] for name in {row["problem"] for row in own}}
+    (found,) = {row["commit"][:7] for rows in by_problem.values() if len(rows) == n for row in rows}
+    return str(found)
 
 
 def _in_words(text: str, gaps: Gaps) -> str:

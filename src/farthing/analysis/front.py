@@ -4,8 +4,9 @@ A configuration is on the front if none other is expected to be as good in every
 expected to exceed a limit is not on it. Configurations are compared where they were trained furthest.
 """
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import overload
 
@@ -24,6 +25,7 @@ from farthing.strategies.shared.several import compression_beyond, failure_model
 from farthing.strategies.shared.surrogate import Surrogate, fit_surrogate
 from farthing.trials import History, Json, Params, Prediction, Problem, State, Trial
 from farthing.trials.objectives import (
+    COST,
     AtLeast,
     AtMost,
     Bound,
@@ -120,20 +122,46 @@ class Front(Sequence[FrontPoint]):
         reference = np.array([one.loss(self.reference[one.name]) for one in self.problem.objectives])
         return volume_of(predicted_losses(self.problem, self.points), reference)
 
+    @cached_property
+    def for_sums(self) -> dict[float, FrontPoint]:
+        """The best for 1, 10, 100 dollars, where the cost is to be minimised beside others: by sums that pay for it.
+
+        It is what `study.pick(cost=ft.AtMost(10))` picks. A sum that buys no more than a smaller one is left out.
+        """
+        if not any(one.name == COST and one.minimize for one in self.problem.further):
+            return {}
+        found = dict[float, FrontPoint]()
+        for most in round_sums([point.predicted[COST].mean for point in self.points]):
+            within = tuple(point for point in self.points if point.predicted[COST].mean <= most)
+            best = best_within(replace(self, points=within), {COST: AtMost(most)})
+            if best not in found.values():
+                found[most] = best
+        return found
+
     def table(self) -> list[list[str]]:
         """A header and a row for each point; predicted values with one standard deviation."""
-        named, has_limits = self.problem.named, any(point.feasibility is not None for point in self.points)
-        header = ["trial", *named, *(["keeps limits"] if has_limits else []), "params"]
+        return [["trial", *self._columns], *([str(point.trial.number), *self._cells(point)] for point in self.points)]
+
+    def sums_table(self) -> list[list[str]]:
+        """The same of `for_sums`; empty where there are none."""
+        unit = self.problem.cost_unit
         rows = [
-            [
-                str(point.trial.number),
-                *(short_prediction(point.predicted[name]) for name in named),
-                *([] if point.feasibility is None else [f"{point.feasibility:.0%}"]),
-                short_params({**point.trial.fidelity, **point.params}),
-            ]
-            for point in self.points
+            [f"{most:g} {unit}", str(point.trial.number), *self._cells(point)] for most, point in self.for_sums.items()
         ]
-        return [header, *rows]
+        return [["the best for", "trial", *self._columns], *rows] if rows else []
+
+    @property
+    def _columns(self) -> list[str]:
+        has_limits = any(point.feasibility is not None for point in self.points)
+        named = [f"{name} ({self.problem.cost_unit})" if name == COST else name for name in self.problem.named]
+        return [*named, *(["keeps limits"] if has_limits else []), "params"]
+
+    def _cells(self, point: FrontPoint) -> list[str]:
+        return [
+            *(short_prediction(point.predicted[name]) for name in self.problem.named),
+            *([] if point.feasibility is None else [f"{point.feasibility:.0%}"]),
+            short_params({**point.trial.fidelity, **point.params}),
+        ]
 
     @property
     def title(self) -> str:
@@ -145,16 +173,19 @@ class Front(Sequence[FrontPoint]):
         return f"{len(self.points)} of {among} configurations are on the front{place} ({self.problem.aim})."
 
     def __repr__(self) -> str:
-        return "\n".join([self.title, *([text_table(self.table())] if self.points else [])])
+        sums = [text_table(self.sums_table()), ""] if self.for_sums else []
+        return "\n".join([self.title, *sums, *([text_table(self.table())] if self.points else [])])
 
     def _repr_html_(self) -> str:
-        return f"<p>{self.title}</p>" + (html_table(self.table()) if self.points else "")
+        tables = [html_table(rows) for rows in (self.sums_table(), self.table() if self.points else []) if rows]
+        return "".join([f"<p>{self.title}</p>", *tables])
 
     def to_json(self) -> dict[str, Json]:
         return {
             "aim": self.problem.aim,
             "points": [point.to_json() for point in self.points],
             "others": [point.to_json() for point in self.others],
+            "for_sums": [{"sum": most, "trial": point.trial.number} for most, point in self.for_sums.items()],
             "is_full": self.is_full,
             "reference": dict(self.reference),
             "hypervolume": self.hypervolume,
@@ -176,6 +207,25 @@ def front_among(problem: Problem, points: Sequence[FrontPoint], *, limits: Mappi
     others = tuple(point for point, on in zip(points, is_on, strict=True) if not on)
     is_full = all(problem.is_full(point.trial.fidelity) for point in points)
     return Front(problem, tuple(chosen), others, is_full)
+
+
+MOST_SUMS = 6
+"""Sums up to which 2 and 5 stand between powers of ten: of more a table is no glance."""
+
+
+def round_sums(prices: Sequence[float]) -> list[float]:
+    """1, 2, 5, 10, … or powers of ten, from one that pays the least price above zero to one that pays all."""
+    paid = [price for price in prices if price > 0.0]
+    if not paid:
+        return []
+    least, most = min(paid), max(paid)
+    powers = range(math.floor(math.log10(least)), math.ceil(math.log10(most)) + 2)
+    for steps in ((1, 2, 5), (1,)):
+        sums = [one for power in powers for step in steps if (one := float(f"{step}e{power}")) >= least]
+        sums = sums[: 1 + sum(one < most for one in sums)]
+        if len(sums) <= MOST_SUMS:
+            break
+    return sums
 
 
 def keeps_limits(problem: Problem, point: FrontPoint, limits: Mapping[str, Bound]) -> bool:
@@ -435,10 +485,15 @@ def picked(history: History, wishes: Mapping[str, object]) -> FrontChoice:
     if weights:
         total = " + ".join(f"{weight:g}·{name}" for name, weight in weights.items())
         return FrontChoice(_least(front, weights), f"The best {total}{within}", front)
-    free = [one for one in problem.objectives if one.name not in limits]
-    if len(free) == 1:
-        return FrontChoice(_least(front, {free[0].name: 1.0}), f"The best {free[0].name}{within}", front)
-    return FrontChoice(knee(front), f"The knee of a front of {len(front)}{within}", front)
+    free = [name for name in names if name not in limits]
+    what = f"best {free[0]}" if len(free) == 1 else f"knee of a front of {len(front)}"
+    return FrontChoice(best_within(front, limits), f"The {what}{within}", front)
+
+
+def best_within(front: Front, limits: Mapping[str, Bound]) -> FrontPoint:
+    """The best of a front under these limits: of the one objective that has none, or the knee where several have."""
+    free = [one.name for one in front.problem.objectives if one.name not in limits]
+    return _least(front, {free[0]: 1.0}) if len(free) == 1 else knee(front)
 
 
 def _least(front: Front, weights: Mapping[str, float]) -> FrontPoint:
@@ -514,6 +569,7 @@ def front_form(history: History) -> dict[str, Json]:
         "best": best.point.trial.number,
         "objectives": [{"name": one.name, "minimize": one.minimize} for one in problem.objectives],
         "points": [point.to_json() for point in front],
+        "for_sums": [{"sum": most, **point.to_json()} for most, point in front.for_sums.items()],
         "others": [
             {**point.to_json(), "keeps": keeps_limits(problem, point, {})}
             for point in thinned(front.others, MOST_SHOWN)

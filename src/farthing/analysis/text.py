@@ -12,7 +12,7 @@ from farthing.errors import NoResult
 from farthing.fields import Whole
 from farthing.session.strategy import name_of
 from farthing.trials import History, Measurement, Params, Prediction, Problem, Trial
-from farthing.trials.objectives import latest_metrics
+from farthing.trials.objectives import COST, latest_metrics
 
 if TYPE_CHECKING:
     from farthing.analysis.best import Best, MeasuredBest
@@ -110,7 +110,7 @@ def trials_html(trials: Sequence[Trial], problem: Problem) -> str:
         ]
         for trial in trials
     ]
-    return html_table([["trial", *problem.named, "cost", *fidelities, *params], *rows])
+    return html_table([["trial", *problem.named, paid_column(problem), *fidelities, *params], *rows])
 
 
 def front_rows(best: "Best | None") -> list[list[str]]:
@@ -125,9 +125,10 @@ def front_text(best: "Best | None") -> str:
     rows = front_rows(best)
     if best is None or best.choice is None or not rows:
         return ""
-    hidden = len(best.choice.front) - ROWS_SHOWN
+    front = best.choice.front
+    sums, hidden = front.sums_table(), len(front) - ROWS_SHOWN
     more = [f"… and {hidden} more: study.front has all."] if hidden > 0 else []
-    return "\n".join([best.choice.front.title, text_table(rows), *more])
+    return "\n".join([front.title, *([text_table(sums), ""] if sums else []), text_table(rows), *more])
 
 
 def _best_table(history: History) -> list[list[str]]:
@@ -136,7 +137,13 @@ def _best_table(history: History) -> list[list[str]]:
 
 def trials_rows(trials: Sequence[Trial], problem: Problem) -> list[list[str]]:
     """A header and a row for each trial."""
-    return [["trial", *problem.named, "cost", "fidelity", "params"], *(trial_row(trial, problem) for trial in trials)]
+    header = ["trial", *problem.named, paid_column(problem), "fidelity", "params"]
+    return [header, *(trial_row(trial, problem) for trial in trials)]
+
+
+def paid_column(problem: Problem) -> str:
+    """The heading of what a trial itself cost, beside the price of a full run where that is an objective."""
+    return "paid" if COST in problem.named else "cost"
 
 
 def study_text(session: "Session") -> str:

@@ -7,7 +7,15 @@ from collections.abc import Mapping, Sequence
 from farthing.analysis.best import MeasuredBest
 from farthing.analysis.one_value import by_value
 from farthing.analysis.runs import Curve, curve_axis, learning_curves, ranked_runs
-from farthing.analysis.text import found_best, front_text, short_number, short_params, short_point, value_cells
+from farthing.analysis.text import (
+    found_best,
+    front_text,
+    paid_column,
+    short_number,
+    short_params,
+    short_point,
+    value_cells,
+)
 from farthing.cli.ending import best_text, is_verified, nothing_text
 from farthing.cli.large_view import (
     best_runs,
@@ -164,10 +172,10 @@ def _trials(history: History) -> str:
 
 
 def _table(history: History, trials: Sequence[Trial]) -> str:
-    space = history.problem.space
-    names = [*space.fidelities, *space.parameters]
+    problem = history.problem
+    names = [*problem.space.fidelities, *problem.space.parameters]
     is_narrow = len(names) <= MOST_COLUMNS
-    header = ["trial", "state", *history.problem.named, "cost", "from", *(names if is_narrow else ["params"])]
+    header = ["trial", "state", *problem.named, paid_column(problem), "from", *(names if is_narrow else ["params"])]
     chosen = _cells(trials, names) if is_narrow else _one_cell(trials)
     return aligned(header, [[*_result(history, trial), *cells] for trial, cells in zip(trials, chosen, strict=True)])
 

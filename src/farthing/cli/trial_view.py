@@ -5,7 +5,7 @@ from pathlib import Path
 
 from farthing.analysis.export import trial_form
 from farthing.analysis.rows import note_text
-from farthing.analysis.text import short_number, short_params, short_prediction, value_cells
+from farthing.analysis.text import paid_column, short_number, short_params, short_prediction, value_cells
 from farthing.cli.large_view import reader_if_large, run_of
 from farthing.cli.storages import not_followed
 from farthing.cli.tables import aligned
@@ -61,7 +61,7 @@ def _facts(study: Study, trial: Trial) -> str:
         "params": short_params(trial.params),
         "fidelity": short_params(trial.fidelity),
         **dict(zip(study.problem.named, value_cells(trial, study.problem), strict=True)),
-        "cost": f"{trial.cost:.4g} {study.problem.cost_unit}" + (f" ({costs})" if costs else ""),
+        paid_column(study.problem): f"{trial.cost:.4g} {study.problem.cost_unit}" + (f" ({costs})" if costs else ""),
         "run": _run(study, trial),
         "attempt": "" if trial.attempt == 1 else str(trial.attempt),
         "predicted": _predicted(study, trial),
@@ -113,7 +113,7 @@ def _measurements(study: Study, trial: Trial) -> str:
     places = list(study.space.fidelities) or ["step"]
     metrics = sorted({name for point in trial.points for name in point.metrics})
     rows = [_measurement(point, places, metrics) for point in trial.points]
-    return aligned([*places, study.problem.value, "cost", *metrics], rows) if rows else ""
+    return aligned([*places, study.problem.value, paid_column(study.problem), *metrics], rows) if rows else ""
 
 
 def _measurement(point: Measurement, places: list[str], metrics: list[str]) -> list[str]:

@@ -182,6 +182,14 @@ def learn_cost(
     return learnt.at_pace(*_paces(learnt, X, paid))
 
 
+def learn_setup(X: Array, paid: Paid, kernel: Kernel) -> Setup:
+    """The set-up alone; a model is needed only where no trial has shown its rate."""
+    X, paid = _without_first(X, paid)
+    if np.any(np.isfinite(paid.rate)):
+        return Setup.seen(paid)
+    return _learnt_from_sums(X, paid, kernel, None, False).setup
+
+
 def _learnt(
     X: Array, paid: Paid, setup: Setup, kernel: Kernel, warm_start: Array | None, keeps_theta: bool
 ) -> LearnedCost:

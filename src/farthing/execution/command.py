@@ -97,7 +97,7 @@ class _Reports:
         self._has_value = trial._job.reported is not None
         self._last_line = ""
         self._trial = trial
-        self._named = trial.problem.named
+        self._named = trial.problem.returned
         self._fidelities = trial.problem.space.fidelities
         self._has_trace = any(fidelity.trace for fidelity in self._fidelities.values())
 

@@ -40,7 +40,7 @@ class Patterns:
 
     def check(self, problem: Problem) -> None:
         groups = [name for expression in self.expressions for name in expression.groupindex]
-        for name in problem.named if self.expressions else ():
+        for name in problem.returned if self.expressions else ():
             if not ({VALUE, name} if name == problem.value else {name}) & set(groups):
                 advice = (
                     ADVICE if problem.is_simple else f"Write a pattern for each, such as '{name}=(?P<{name}>\\S+)'."
@@ -58,7 +58,7 @@ class PatternReader:
 
     def __init__(self, expressions: Sequence[re.Pattern[str]], problem: Problem) -> None:
         self._expressions = expressions
-        self._value, self._needed = problem.value, problem.named
+        self._value, self._needed = problem.value, problem.returned
         self._whole = {"step", *(name for name, fidelity in problem.space.fidelities.items() if fidelity.integer)}
         self._waiting: dict[str, Any] = {}
 

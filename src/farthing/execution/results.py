@@ -60,15 +60,15 @@ def with_needed(metrics: Mapping[str, object] | None, problem: Problem) -> dict[
     given = metrics or {}
     _require({problem.value: None, **given}, problem)
     found = read_metrics({name: number for name, number in given.items() if name not in problem.needed})
-    return found | {name: read_value(given[name], name=name) for name in problem.needed}
+    return found | {name: read_value(given[name], name=name) for name in problem.needed if name in given}
 
 
 def _require(given: Mapping[str, object], problem: Problem) -> None:
-    missing = [name for name in problem.named if name not in given]
+    missing = [name for name in problem.returned if name not in given]
     if missing:
         raise InvalidValue(
-            f"A result must have {listed(problem.named)}, got none called {' or '.join(map(repr, missing))}. "
-            f"Return or report a mapping: {{{', '.join(f'{one!r}: …' for one in problem.named)}}}."
+            f"A result must have {listed(problem.returned)}, got none called {' or '.join(map(repr, missing))}. "
+            f"Return or report a mapping: {{{', '.join(f'{one!r}: …' for one in problem.returned)}}}."
         )
 
 

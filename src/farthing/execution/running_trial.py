@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, SupportsFloat, TypeAlias
@@ -232,15 +233,21 @@ class RunningTrial:
         if self._last is None and self._job.reported is not None:
             return Result(self._job.reported)
         if self._last is None:
-            named = " and ".join(map(repr, self.problem.named))
-            it, what = ("it", "a number") if len(self.problem.named) == 1 else ("them", "a mapping")
+            named = " and ".join(map(repr, self.problem.returned))
+            it, what = ("it", "a number") if len(self.problem.returned) == 1 else ("them", "a mapping")
             raise InvalidValue(
                 f"Work must return {named} or report {it}, but returned no value and reported none. Return {what}."
             )
         return Result(self._last.value)
 
     def _closing(self, returned: object, result: Result, gradient: Mapping[str, float] | None) -> Measurement:
-        """The last measurement: the returned value where the work ended, or only the rest of the cost."""
+        """The last measurement: the returned value where the work ended, or only the rest of the cost.
+
+        Where the price of a run is asked for, the rest belongs to it: it comes with the last report once more.
+        """
+        if returned is None and self._last is not None and self.problem.prices_runs:
+            rest = self._measurement()
+            return replace(self._last, cost=rest.cost, charged=rest.charged, sequence=rest.sequence)
         if returned is None:
             return self._measurement(fidelity=self._closing_fidelity) if self._stopped_early else self._measurement()
         return self._measurement(

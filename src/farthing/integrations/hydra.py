@@ -217,8 +217,6 @@ class LauncherExecutor:
     def take_up(self, work: CarriesOut, problem: Problem, *, checkpoints: Checkpoints) -> None:
         """Says what is to be run; `study.run` calls it."""
         self._problem, self._checkpoints = problem, checkpoints
-        if self.keys.checkpoint is not None:
-            checkpoints.claim()
 
     @property
     def free(self) -> int:

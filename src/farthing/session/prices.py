@@ -1,7 +1,7 @@
 """The cost of a trial's work: measured seconds, amounts the work charged, or a function the user declared."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -17,6 +17,7 @@ from farthing.trials import (
     Suggestion,
     Trial,
 )
+from farthing.trials.objectives import COST
 
 if TYPE_CHECKING:
     from farthing.session.first_costs import FirstCosts
@@ -116,6 +117,32 @@ class Prices:
 
     def end(self, attempt: Attempt) -> None:
         self._paid.pop(attempt, None)
+
+    def of_full_run(self, history: History, trial: Trial, new: Sequence[Measurement]) -> list[Measurement]:
+        """The new measurements of a trial, each value with the price of a full run, unless the work reported one."""
+        last = next((point for point in reversed(new) if point.value is not None and COST not in point.metrics), None)
+        if last is None:
+            return list(new)
+        from farthing.models.threads import one_thread
+        from farthing.strategies.shared.cost_model import full_price
+
+        with one_thread():
+            price = full_price(history, _so_far(trial, new, {**trial.fidelity, **last.fidelity}))
+        return [
+            point if point.value is None else replace(point, metrics={COST: price, **point.metrics}) for point in new
+        ]
+
+
+def _so_far(trial: Trial, new: Sequence[Measurement], fidelity: Mapping[str, float]) -> Trial:
+    """The trial with new measurements, as if no more than this fidelity had been asked of it.
+
+    An attempt that goes on from a checkpoint of an earlier one uses what that one paid.
+    """
+    measurements = [*trial.measurements, *(replace(point, attempt=trial.attempt) for point in new)]
+    if trial.checkpoint is not None:
+        measurements = [replace(point, attempt=trial.attempt) for point in measurements]
+    suggestion = replace(trial.suggestion, fidelity=fidelity)
+    return replace(trial, suggestion=suggestion, state=State.DONE, measurements=measurements)
 
 
 def _priced(measurement: Measurement, rate: float) -> Measurement:

@@ -37,7 +37,9 @@ from farthing.trials.events import (
 from farthing.trials.extension import EXTENDED, Extension
 from farthing.trials.learned import LEARNED, Learned
 from farthing.trials.news import Checkpointed, News
+from farthing.trials.objectives import COST
 from farthing.trials.prefixes import EVICTED, Eviction
+from farthing.validation import shown
 
 MORE_CHOICES = 8
 """Number of further suggestions to ask for if none of the first fits the budget; a guess, not tuned."""
@@ -397,8 +399,10 @@ class Records:
         """Makes durable what a running trial says of itself."""
         match news:
             case Measurement():
-                priced = self._prices.measurement(self._trial_of(attempt), news)
-                self._storage.record(self.name, attempt, [priced], lease=self.leases.seconds)
+                priced = [self._prices.measurement(self._trial_of(attempt), news)]
+                if self.problem.prices_runs:
+                    priced = self._with_full_price(attempt.number, priced)
+                self._storage.record(self.name, attempt, priced, lease=self.leases.seconds)
             case Checkpointed(checkpoint):
                 self._storage.save_checkpoint(self.name, attempt, checkpoint)
             case Eviction():
@@ -471,6 +475,8 @@ class Records:
         try:
             final = self._with_best_so_far(attempt.number, outcome)
             priced = self._prices.outcome(self._trial_of(attempt), final)
+            if self.problem.prices_runs:
+                priced = replace(priced, measurements=self._with_full_price(attempt.number, priced.measurements))
             return self._storage.close_trial(self.name, attempt, priced)
         finally:
             self.forget(attempt)
@@ -480,6 +486,10 @@ class Records:
             return outcome
         run = self.refresh().lineage(number)
         return with_best_so_far(self.problem, outcome, before=[point.value for trial in run for point in trial.points])
+
+    def _with_full_price(self, number: int, new: Sequence[Measurement]) -> list[Measurement]:
+        history = self.refresh()
+        return self._prices.of_full_run(history, history[number], new)
 
     def release(self, attempt: Attempt) -> None:
         """Gives a trial back unfinished."""
@@ -506,8 +516,21 @@ class Records:
         self.leases.drop(attempt)
 
     def add(self, suggestion: Suggestion, outcome: Outcome, *, tags: Sequence[str]) -> Trial:
-        best = with_best_so_far(self.problem, outcome)
-        return self._storage.add_trial(self.name, suggestion, best, tags=tags)
+        whole = with_best_so_far(self.problem, outcome)
+        if self.problem.prices_runs:
+            self._require_cost(suggestion, whole.measurements)
+            history = self.refresh()
+            trial = Trial(len(history), suggestion, State.RUNNING)
+            whole = replace(whole, measurements=self._prices.of_full_run(history, trial, whole.measurements))
+        return self._storage.add_trial(self.name, suggestion, whole, tags=tags)
+
+    def _require_cost(self, suggestion: Suggestion, told: Sequence[Measurement]) -> None:
+        is_known = self.problem.declared_cost is not None or any(point.cost or COST in point.metrics for point in told)
+        if not is_known:
+            raise InvalidArgument(
+                f"A result from elsewhere must say what it cost where {COST!r} is asked for, got none for "
+                f"{shown(dict(suggestion.params))}. Pass cost=12.0."
+            )
 
     def enqueue(self, suggestion: Suggestion, *, tags: Sequence[str]) -> Trial:
         return self._storage.enqueue_trial(self.name, suggestion, retries=self.lost_retries, tags=tags)

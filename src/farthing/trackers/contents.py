@@ -3,6 +3,7 @@
 from importlib import import_module
 from typing import Any
 
+from farthing.analysis.text import paid_column
 from farthing.costs import Ledger
 from farthing.errors import MissingExtra
 from farthing.running.tracking import SoFar, StudyFacts
@@ -33,8 +34,9 @@ def numbers_at(study: StudyFacts, point: Measurement) -> dict[str, float]:
     return metrics if point.value is None else {**metrics, study.problem.value: point.value}
 
 
-def costs_of(trial: Trial) -> dict[str, float]:
-    return {"cost": trial.cost, **{f"cost.{kind}": amount for kind, amount in trial.costs.items()}}
+def costs_of(study: StudyFacts, trial: Trial) -> dict[str, float]:
+    paid = paid_column(study.problem)
+    return {paid: trial.cost, **{f"{paid}.{kind}": amount for kind, amount in trial.costs.items()}}
 
 
 def standing(study: StudyFacts, so_far: SoFar) -> dict[str, float]:

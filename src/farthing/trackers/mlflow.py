@@ -76,7 +76,7 @@ class MLflow(Tracker):
 
     def end(self, trial: Trial, so_far: SoFar) -> None:
         run = self._runs.pop(trial.number)
-        self._log_numbers(run, costs_of(trial))
+        self._log_numbers(run, costs_of(self._study, trial))
         self._client.set_tag(run, STATE, trial.state.value)
         if trial.failure is not None:
             self._client.set_tag(run, "farthing.failure", trial.failure.reason)

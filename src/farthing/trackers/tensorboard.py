@@ -64,7 +64,7 @@ class TensorBoard(Tracker):
 
     def end(self, trial: Trial, so_far: SoFar) -> None:
         writer = self._writers.pop(trial.number)
-        self._add_numbers(writer, costs_of(trial))
+        self._add_numbers(writer, costs_of(self._study, trial))
         self._add(writer, self._library["text"].text_pb("state", trial.state.value))
         writer.close()
         self._add_numbers(self._whole, standing(self._study, so_far), step=so_far.trials)

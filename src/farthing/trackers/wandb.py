@@ -71,7 +71,7 @@ class WandB(Tracker):
     def end(self, trial: Trial, so_far: SoFar) -> None:
         run = self._runs[trial.number]
         failure = {} if trial.failure is None else {"failure": trial.failure.reason}
-        run.summary.update({**costs_of(trial), "state": trial.state.value, **failure})
+        run.summary.update({**costs_of(self._study, trial), "state": trial.state.value, **failure})
         run.finish(exit_code=0 if trial.state in (State.DONE, State.PRUNED) else 1)
         self._whole.log(standing(self._study, so_far), step=so_far.trials)
         if so_far.best_trial is trial:

@@ -96,6 +96,10 @@ SUCCEEDS = "succeeds"
 ADVICE = "Write constraints={'memory': ft.AtMost(8e9), 'recall': ft.AtLeast(0.9)}."
 
 
+COST = "cost"
+"""The objective, or the quantity under a limit, that is the price of a full run unless the work reports it."""
+
+
 def _check_bound(limit: Bound) -> None:
     Number().checked(limit.bound, what=f"The bound of {type(limit).__name__}", advice=f"Write {_example(limit)}.")
 
@@ -228,7 +232,10 @@ Names: TypeAlias = str | Sequence[str] | None
 
 
 def objectives_given(minimize: Names, maximize: Names) -> tuple[Objective, ...]:
-    """The objectives in the order in which they are named, those to minimise first."""
+    """The objectives in the order in which they are named, those to minimise first, and last the cost beside others.
+
+    The first is what the work returns; the cost is known without it.
+    """
     found = [
         Objective(name, minimize=direction == "minimize")
         for direction, given in (("minimize", minimize), ("maximize", maximize))
@@ -239,7 +246,7 @@ def objectives_given(minimize: Names, maximize: Names) -> tuple[Objective, ...]:
             f"A study needs a value to optimise, got minimize={minimize!r} and maximize={maximize!r}. "
             "Name it: minimize='error', or several: minimize=['error', 'latency']."
         )
-    return tuple(found)
+    return tuple(sorted(found, key=lambda one: one.name == COST))
 
 
 def _names(given: Names, direction: str) -> Sequence[str]:

@@ -11,7 +11,7 @@ from farthing.fields import Text, Whole
 from farthing.space import Space
 from farthing.space.space_validation import is_name
 from farthing.trials.measurement import cost_amount
-from farthing.trials.objectives import Limit, Objective, Succeeds, limit_from_json, limit_to_json
+from farthing.trials.objectives import COST, Limit, Objective, Succeeds, limit_from_json, limit_to_json
 from farthing.trials.suggestion import Json, Params
 from farthing.validation import shown
 
@@ -92,6 +92,16 @@ class Problem:
     def named(self) -> tuple[str, ...]:
         """The names of everything that a result has: the objectives, then what is only limited."""
         return (self.value, *self.needed)
+
+    @property
+    def prices_runs(self) -> bool:
+        """Whether the price of a full run is asked for: it follows from what runs pay, unless the work reports it."""
+        return COST in self.needed
+
+    @property
+    def returned(self) -> tuple[str, ...]:
+        """The names of what the work must return."""
+        return (self.value, *(name for name in self.needed if name != COST))
 
     @property
     def is_simple(self) -> bool:

@@ -1,33 +1,29 @@
 """A number in README or docs is on a page that is made from the records, or another statistic of them.
 
-A decimal number anywhere; a whole one where it stands alone in a cell of a table or before the unit of a measurement.
+On the pages in `HELD` numbers that stand together must stand together in the record that their section names
+(`benchmarks.evidence.numbers`), and a test draws other numbers to see that they would be found.
 
-Up to rounding, and of the suites that the page is about. What no record of ours can have is listed with its reason. The
-claims tests (`test_claims`, `test_arena_claims`, `test_paper_claims`) check sentences word by word; this one finds the
-number that somebody typed and nobody recorded.
+Each other number must be somewhere in the suites that the page is about, up to rounding: a decimal number
+anywhere; a whole one where it stands alone in a cell of a table or before the unit of a measurement. What no record of
+ours can have is listed with its reason. The claims tests (`test_claims`, `test_arena_claims`, `test_paper_claims`)
+check sentences word by word.
 """
 
+import random
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
 from functools import cache
 from pathlib import Path
-from statistics import fmean, median
-from typing import Any
 
 import pytest
-from scipy.stats import binomtest
 
-from benchmarks.evidence.papers import regret_at
-from benchmarks.online.training_report import guess_table
-from benchmarks.pipelines import near_best, summary
-from benchmarks.records import read_records, results_path
-from benchmarks.report import current_records
-from benchmarks.suites import SUITES
+from benchmarks.evidence.numbers import CODE, NUMBER, Group, blocks, known
+from benchmarks.evidence.numbers import Known as Together
+from benchmarks.evidence.statistics import STATISTICS
 
 DOCS = Path(__file__).parents[3] / "docs"
-NUMBER = re.compile(r"(?<![\w.\-/^·=])[+−-]?\d*\.\d+(?:e-\d+)?(?![\w.])|(?<![\w.])\d+e-\d+")
 WHOLE = re.compile(
     r"(?<![\w.,\-/^·=–−])\d+(?: \d{3})*(?= ?(?:ms|MB|GB|kB|bytes|validations|times as|trainings a second)\b)"
     r"|(?<=\| )\**\d{3,}\**(?= *\|)"
@@ -35,7 +31,6 @@ WHOLE = re.compile(
 """Without the first cell of a row, which names it, and numbers of one or two digits in cells, which are counts."""
 ROW = re.compile(r"^\|[^|]*\|", re.MULTILINE)
 DIGITS = re.compile(r"(?<![\w.,])\d+(?: \d{3})*(?![\w.,]*\d)")
-CODE = re.compile(r"^```.*?^```$|`[^`\n]*`|\]\([^)]*\)|§[\d.]+|[Pp]ython [\d.]+", re.DOTALL | re.MULTILINE)
 
 SEQUENTIAL = ("sequential", "optuna-sampler", "conditional", "noisy", "cost-aware", "cheap", "suggesting", "stopping")
 CURVES = ("mf-", "real-", "simulated", "demo", "lightgbm", "predictions", "transfer", "guesses", "stopping")
@@ -55,12 +50,18 @@ PAGES: Mapping[str, tuple[str, ...]] = {
 }
 """Which pages of docs/benchmarks a page speaks of."""
 
+HELD = (
+    "../README.md",
+    *(f"systems/{name}.md" for name in ("bayesian", "multifidelity", "objectives", "online", "pipeline", "population")),
+)
+MOST_BY_CHANCE = 0.25
+"""The share of other numbers of two or three decimals that a page may hold for its own."""
+
 ELSEWHERE: Mapping[str, tuple[str, ...]] = {
-    "systems/online.md": (".352", ".581", ".141", ".212", ".322", ".400", ".087", ".170", ".299", ".395"),
-    "systems/population.md": ("84.4", "88.9", "87.2", "89.1", "1638", "1492", "2346"),
+    "systems/population.md": ("1638", "1492", "2346"),
     "systems/multifidelity.md": ("5441", "1812", "821"),
 }
-"""Figures of a paper, and of the reference run beside ours. Runs that `benchmarks.recommending` counts in the stored
+"""Figures of a paper. Runs that `benchmarks.recommending` counts in the stored
 studies: it fits the model to each, which takes too long for a test.
 """
 
@@ -68,100 +69,6 @@ studies: it fits the model to each, which takes too long for a test.
 @cache
 def sections() -> dict[str, str]:
     return {path.stem: CODE.sub("", path.read_text(encoding="utf-8")) for path in (DOCS / "benchmarks").glob("*.md")}
-
-
-def figures_of_searches() -> Iterable[float]:
-    """Medians over seeds of the error after four seconds, with suggesting and without, to more digits than the page
-    has; and of the seconds of work and of suggesting, over all tables.
-    """
-    found: dict[tuple[str, ...], list[float]] = {}
-    for row in read_records(results_path("pipeline-real")):
-        if row["method"].startswith("search-"):
-            which = row["method"], row["settings"]["allowance"]["unit"]
-            last = [step["value"] for step in row["steps"] if step["spent"] <= 4.0 + 1e-9]
-            found.setdefault((row["problem"], *which), []).extend(last[-1:])
-            for name in ("cost", "suggest_cpu_seconds"):
-                found.setdefault((name, *which), []).append(row[name])
-    return [median(own) for own in found.values()]
-
-
-def printed_of_pipelines() -> str:
-    records = read_records(results_path(summary.SUITE))
-    own = [(contest, current_records(contest, records)) for contest in SUITES[summary.SUITE].contests]
-    parts = [summary.summary(contest, rows) for contest, rows in own if rows]
-    parts += [near_best.report(results_path(near_best.SUITE), name) for name in near_best.PROBLEMS]
-    return "\n".join([*parts, *(f"{one:.4f}" for one in figures_of_searches())])
-
-
-def printed_of_populations() -> str:
-    """What single runs ended with: worst ones, and those of a seed."""
-
-    def ends(row: Mapping[str, Any]) -> Iterable[float]:
-        return [
-            row[key] * (100.0 if key == "test_accuracy" else 1.0)
-            for key in ("regret", "score", "test_accuracy")
-            if key in row
-        ]
-
-    rows = [row for name in ("population-real", "population-cifar") for row in read_records(results_path(name))]
-    return " ".join(f"{one:.4f}" for row in rows for one in ends(row))
-
-
-def printed_of(suite: str, key: str, *, middle: Callable[[list[float]], float] = median) -> str:
-    """A statistic of each problem and method, to more digits than the page has."""
-    found: dict[tuple[str, str], list[float]] = {}
-    for row in read_records(results_path(suite)):
-        found.setdefault((row.get("problem", ""), row["method"]), []).append(row[key])
-    return " ".join(f"{middle(own):.4f}" for own in found.values())
-
-
-def losses_of_stopping() -> str:
-    """Of single runs."""
-    return " ".join(f"{row['lost']:.4f}" for row in read_records(results_path("stopping")))
-
-
-def sign_tests_of_the_sampler() -> str:
-    rows = {(row["method"], row["problem"], row["seed"]): row for row in read_records(results_path("optuna-sampler"))}
-    found = []
-    for at in (15.0, 30.0):
-        gaps = [
-            regret_at(row, at) - regret_at(rows["log-ei-in-optuna", *key], at)
-            for (method, *key), row in rows.items()
-            if method == "log-ei" and ("log-ei-in-optuna", *key) in rows
-        ]
-        won, lost = sum(gap < 0 for gap in gaps), sum(gap > 0 for gap in gaps)
-        found.append(f"{binomtest(won, won + lost).pvalue:.4f}")
-    return " ".join(found)
-
-
-def means_of_the_second_live_task() -> str:
-    """Over the seeds that all methods have."""
-    found: dict[int, dict[str, float]] = {}
-    for row in read_records(results_path("real-live")):
-        if row["task"] == "code":
-            found.setdefault(row["seed"], {})[row["method"]] = row["verified_error"]
-    common = [by_method for by_method in found.values() if len(by_method) == 4]
-    return " ".join(f"{fmean(one[method] for one in common):.4f}" for method in common[0])
-
-
-def gains_from_guesses() -> str:
-    """Over all tasks, and on the stream alone."""
-    records = read_records(results_path("online-training"))
-    chosen: list[Callable[[str], bool]] = [lambda problem: True, lambda problem: problem.startswith("stream")]
-    return "".join(guess_table(records, is_chosen, price=0.1) for is_chosen in chosen)
-
-
-MORE: Mapping[str, Callable[[], str]] = {
-    "../README.md": means_of_the_second_live_task,
-    "systems/multifidelity.md": means_of_the_second_live_task,
-    "systems/pipeline.md": printed_of_pipelines,
-    "systems/population.md": printed_of_populations,
-    "systems/online.md": lambda: printed_of("online-fashion-mnist", "accuracy", middle=fmean) + gains_from_guesses(),
-    "integrations/boosting.md": lambda: printed_of("lightgbm-rounds", "test_loss"),
-    "integrations/optuna.md": sign_tests_of_the_sampler,
-    "guides/second_study.md": losses_of_stopping,
-}
-"""Other statistics of the same records than the page has, by the programs that print them."""
 
 
 class Known:
@@ -208,19 +115,76 @@ def whole_numbers(text: str) -> list[str]:
 
 @cache
 def recorded(page: str) -> Known:
-    text = "\n".join(part for name, part in sections().items() if name.startswith(PAGES[page]))
-    return Known(f"{text}\n{MORE[page]() if page in MORE else ''}")
+    parts = [part for name, part in sections().items() if name.startswith(PAGES[page])]
+    more = [text() for name, text in STATISTICS.items() if name.startswith(PAGES[page])]
+    return Known("\n".join([*parts, *more]))
 
 
-def strangers(text: str, known: Known, elsewhere: Iterable[str] = ()) -> list[str]:
-    typed = [*numbers(text), *whole_numbers(text)]
+def strangers(text: str, known: Known, elsewhere: Iterable[str] = (), *, decimal: str | None = None) -> list[str]:
+    """Decimal numbers are looked for in another text where one is given."""
+    typed = [*numbers(text if decimal is None else decimal), *whole_numbers(text)]
     return [one for one in typed if size(one) not in elsewhere and not known.has(one)]
+
+
+def held(page: str) -> Iterator[tuple[Group, Together]]:
+    """The groups of numbers in sections that name records, with what these records have."""
+    for block in blocks((DOCS / page).read_text(encoding="utf-8")):
+        if block.names:
+            yield from ((group, known(block.names)) for group in block.groups)
+
+
+@pytest.mark.parametrize("page", HELD)
+def test_numbers_that_stand_together_do_so_in_the_record_that_their_section_names(page: str) -> None:
+    found = list(held(page))
+    assert found
+    assert [group.lists for group, records in found if not records.has(group)] == []
+
+
+@pytest.mark.parametrize("page", HELD)
+def test_another_number_in_the_place_of_one_would_seldom_pass(page: str) -> None:
+    rng = random.Random(page)
+    places = [
+        (group, records, place)
+        for group, records in held(page)
+        for place, number in enumerate(group.numbers)
+        if re.fullmatch(r"[+−-]?\d*\.\d{2,3}", number)
+    ]
+    drawn = [rng.choice(places) for _ in range(1000)]
+    passed = [records.has(group.with_other(place, other(group.numbers[place], rng))) for group, records, place in drawn]
+    assert sum(passed) <= MOST_BY_CHANCE * len(passed)
+
+
+def other(number: str, rng: random.Random) -> str:
+    """Another one with as many digits before and after the point."""
+    drawn = number
+    while size(drawn) == size(number):
+        drawn = re.sub(r"(?<!^)\d|^\d(?!\.)", lambda _: str(rng.randrange(10)), size(number))
+    return drawn
+
+
+def test_numbers_of_several_lines_do_not_stand_together() -> None:
+    records = Together([("0.143", "0.25", "7"), ("0.31", "0.99")])
+    (block,) = blocks("It has .143 / .25, and later 0.31 beside 0.99.")
+    assert [group.lists for group in block.groups] == [((".143", ".25"), ("0.31",), ("0.99",))]
+    assert all(records.has(group) for group in block.groups)
+    (block,) = blocks("It has .143 / .31.")
+    assert not any(records.has(group) for group in block.groups)
+
+
+def test_a_table_is_of_the_record_that_the_paragraph_before_it_names() -> None:
+    text = (
+        "`python -m benchmarks.run objectives`\n\n| | a | b |\n|---|---|---|\n| x | .1 | 2.5 / 3.5 |\n\n## Next\n\n0.5"
+    )
+    _, table, _, last = blocks(text)
+    assert (table.names, last.names) == ({"objectives"}, frozenset())
+    assert [group.lists for group in table.groups] == [(("2.5", "3.5"),), ((".1",),)]
 
 
 @pytest.mark.parametrize("page", PAGES)
 def test_every_number_of_a_page_is_recorded(page: str) -> None:
     text = (DOCS / page).read_text(encoding="utf-8")
-    assert strangers(text, recorded(page), ELSEWHERE.get(page, ())) == []
+    rest = "\n\n".join(block.text for block in blocks(text) if not (block.names and page in HELD))
+    assert strangers(text, recorded(page), ELSEWHERE.get(page, ()), decimal=rest) == []
 
 
 def test_a_page_with_many_numbers_is_one_of_those_that_are_checked() -> None:

@@ -146,3 +146,27 @@ def test_watching_shows_the_front_and_all_values_of_what_runs(folder: Path, fart
     assert "front of 1: error down to 0.25, size down to 4" in shown
     assert "epochs=2/9 error=0.5 size=3" in shown
     assert "epochs=2/9 error=0.5 size=3" in farthing("show", "two", "--storage", "two.db").output
+
+
+def test_the_best_for_each_sum_is_printed_where_the_cost_is_an_objective(folder: Path, farthing: Any) -> None:
+    space = ft.Space({"x": ft.Float(0.0, 1.0)})
+    with ft.Study(space, minimize=["error", "cost"], cost_unit="$", noise=False, storage="net.db", name="net") as study:
+        for place, dollars in enumerate([0.8, 7.0, 80.0]):
+            study.add({"x": place / 10}, 1 / dollars, cost=dollars)
+    lines = farthing("best", "net", "--storage", "net.db").output.splitlines()
+    [header] = [place for place, line in enumerate(lines) if line.startswith("the best for")]
+    assert [line.split()[:5] for line in lines[header + 1 : header + 4]] == [
+        ["1", "$", "0", "1.25", "0.8"],
+        ["10", "$", "1", "0.1429", "7"],
+        ["100", "$", "2", "0.0125", "80"],
+    ]
+    form = json.loads(farthing("best", "net", "--storage", "net.db", "--json").output)
+    assert [one["sum"] for one in form["front"]["for_sums"]] == [1.0, 10.0, 100.0]
+    shown = farthing("show", "net", "--storage", "net.db").output
+    [header] = [line for line in shown.splitlines() if line.startswith("trial  state")]
+    assert header.split() == ["trial", "state", "error", "cost", "paid", "from", "x"]
+    one = farthing("show", "net", "--storage", "net.db", "--trial", "1").output
+    assert [line.split()[:2] for line in one.splitlines() if line.split()[:1] in (["cost"], ["paid"])] == [
+        ["cost", "7"],
+        ["paid", "7"],
+    ]

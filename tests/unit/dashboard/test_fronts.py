@@ -100,3 +100,18 @@ def test_a_report_holds_the_front_and_the_views_of_each_objective(net: ft.Study)
     views = {address.partition("net")[2] for address in kept}
     assert {"/front", "/parameters?of=error", "/parameters?of=speed", "/model?of=speed"} <= views
     assert "/parameters" not in views
+
+
+def test_the_front_page_has_the_best_for_each_sum(tmp_path) -> None:
+    where = tmp_path / "net.db"
+    with ft.Study(SPACE, minimize=["error", "cost"], cost_unit="$", noise=False, storage=where, name="net") as study:
+        for place, dollars in enumerate([0.8, 7.0, 80.0]):
+            study.add({"x": place / 10, "y": 0.5}, 1 / dollars, cost=dollars)
+    storage = open_storage(where)
+    found = read(client_of(storage), "/front")["front"]
+    storage.close()
+    assert [(one["sum"], one["trial"], one["predicted"]["cost"][0]) for one in found["for_sums"]] == [
+        (1.0, 0, 0.8),
+        (10.0, 1, 7.0),
+        (100.0, 2, 80.0),
+    ]

@@ -31,6 +31,8 @@ export function when(seconds) {
   return `${date.getFullYear()}-${pad(date.getMonth() + 1)}-${pad(date.getDate())} ${pad(date.getHours())}:${pad(date.getMinutes())}`;
 }
 
+// What a trial itself cost, beside the price of a full run where that is an objective.
+export const paid = (about) => about.needed.includes("cost") ? "paid" : "cost";
 export const percent = (share) => `${(100 * share).toFixed(share < 0.1 ? 1 : 0)} %`;
 export const bytes = (count) => count < 1e3 ? `${count} bytes` : count < 1e6 ? `${num(count / 1e3, 3)} kB` : `${num(count / 1e6, 3)} MB`;
 export const params = (values) => Object.entries(values || {}).map(([name, value]) => `${name} ${num(value)}`).join("  ·  ");

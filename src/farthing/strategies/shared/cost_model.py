@@ -8,6 +8,7 @@ product of all fidelities, its cost is
 s₂ are the fidelities that are no traces: more of one is another run. A plain space is the case without fidelities.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -15,8 +16,8 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from farthing.costs.expected import has_paid
-from farthing.costs.learned import LearnedCost, Paid, learn_cost
+from farthing.costs.expected import begun_at, has_paid, rate_of, work_of
+from farthing.costs.learned import LearnedCost, Paid, Setup, learn_cost, learn_setup
 from farthing.models.diagnostics import leave_one_out
 from farthing.models.gp import GP, condition
 from farthing.models.kernels import Kernel, Matern52
@@ -49,6 +50,8 @@ STEP = 1e-4
 """Of differences that stand for derivatives of a declared cost."""
 LEAST_DECLARED = np.finfo(float).tiny
 TINY = 1e-12
+SETUPS = 50
+"""Trials that tell the set-up of a run which does not itself. A limit on time."""
 LATEST = 200
 """Trials by which the cost of the next one is predicted where no model of the values is made. A limit on time."""
 GROWTH_OF_KEPT = 1.25
@@ -443,3 +446,48 @@ class KeptCost:
         if isinstance(model, LearntCost) and not keeps:
             self._theta, self._fitted_on = model.model.theta, history.finished
         return model
+
+
+# -------------------------------------------------------------------------- of a full run, by what a run has paid
+
+
+def full_price(history: History, trial: Trial) -> float:
+    """What a run with these params costs from nothing to the full fidelity, by what this run has paid so far.
+
+    That is what it paid, without the set-ups of continuing, and the rest at its own rate. The set-up of a run that has
+    shown no rate is that of other trials.
+    """
+    problem = history.problem
+    if problem.declared_cost is not None:
+        return problem.cost_of(trial.params, problem.space.full_fidelity)
+    saves = not history.left_checkpoints
+    run = _since_nothing(history, trial, saves=saves)
+    paid, done = [one.cost - one.costs.get("failed", 0.0) for one in run], history.reach(trial)
+    if done <= 0.0 or (len(run) == 1 and done >= 1.0):
+        return math.fsum(paid)
+    rates = [rate for one in run if not math.isnan(rate := rate_of(history, one))]
+    if rates:
+        work = [work_of(history, one, saves=saves) for one in run[1:]]
+        again = [max(0.0, cost - rates[-1] * share) for cost, share in zip(paid[1:], work, strict=True)]
+        return math.fsum(paid) - math.fsum(again) + rates[-1] * (1.0 - done)
+    setup = _latest_setup(history, saves=saves)
+    once = math.fsum(paid) - math.fsum(min(cost, setup.continued) for cost in paid[1:])
+    return once + max(0.0, once - setup.new) * (1.0 / done - 1.0)
+
+
+def _since_nothing(history: History, trial: Trial, *, saves: bool) -> list[Trial]:
+    """The trials of a run from the one that began from nothing to this one."""
+    run = [trial]
+    while begun_at(history, run[0], saves=saves) > 0.0:
+        run.insert(0, history[run[0].resume_from or 0])
+    return run
+
+
+def _latest_setup(history: History, *, saves: bool) -> Setup:
+    """The set-up that the latest trials have shown; none while nothing was paid."""
+    paying = [trial for trial in history.done[-SETUPS:] if has_paid(history, trial, saves=saves)]
+    if not paying:
+        return Setup()
+    space = history.problem.space
+    rows = with_sizes(space, *_rows(history, paying))
+    return learn_setup(rows, Paid.by(history, paying, saves=saves), cost_kernel(space))

@@ -169,7 +169,7 @@ BEYOND = 0.1
 LEAST_EXTENT = {2: 1.0, 3: 0.5}
 """The front counts as at least this share as wide as all that is known, by the number of objectives. Where it is
 narrower, as at one end of a concave front, what lies outside it would never be looked for. Of 0, 0.5 and 1 by
-`benchmarks.tuning.references` (`benchmarks/results/tuning-references.jsonl`)."""
+`benchmarks.tuning.references` (`benchmarks/results/tuning-references.jsonl.xz`)."""
 
 
 def reference_of(front: Array, known: Array) -> Array:

@@ -1,15 +1,18 @@
 import { isReport } from "../api.js";
-import { card } from "../dom.js";
+import { card, h, table } from "../dom.js";
 import { chart } from "../charts.js";
-import { num, plural } from "../format.js";
-import { go } from "../places.js";
+import { cost, expected, num, plural } from "../format.js";
+import { address, go } from "../places.js";
 
 // The front in every two objectives, what was attained along the cost, and each limit.
 export function fronts(found, about, key) {
   const names = found.objectives.map((one) => one.name);
   const couples = names.flatMap((x, place) => names.slice(place + 1).map((y) => [x, y]));
-  return [...couples.map(([x, y], place) => couple(found, key, x, y, { wide: couples.length === 1, note: place ? "" : found.title })), attained(found, about, key), ...found.limits.map((limit) => limited(found, limit, about, key))];
+  return [...forSums(found, names, about, key), ...couples.map(([x, y], place) => couple(found, key, x, y, { wide: couples.length === 1, note: place ? "" : found.title })), attained(found, about, key), ...found.limits.map((limit) => limited(found, limit, about, key))];
 }
+
+// The best for 1, 10, 100 dollars, where the cost is one of the objectives.
+const forSums = (found, names, about, key) => found.for_sums.length ? [card("The best for each sum", { wide: true }, table(["for up to", "trial", ...names], found.for_sums.map((one) => [cost(one.sum, about.cost_unit), h("a", { href: address("study", key, "trial", one.trial) }, one.trial), ...names.map((name) => expected(one.predicted[name]))]), { label: "The best for each sum" }))] : [];
 
 const opens = (key, rows) => (place) => !isReport && rows[place] && go("study", key, "trial", rows[place].number);
 

@@ -1,7 +1,7 @@
 import { get, isReport, study as at } from "../api.js";
 import { badge, card, empty, fact, h, table } from "../dom.js";
 import { chart } from "../charts.js";
-import { bytes, cost, duration, expected, num, when } from "../format.js";
+import { bytes, cost, duration, expected, num, paid, when } from "../format.js";
 import { address } from "../places.js";
 import { trialTools } from "../acting.js";
 import { log } from "./overview.js";
@@ -10,7 +10,7 @@ export async function draw({ key, about, number, again }) {
   const trial = await get(at(key, `/trials/${encodeURIComponent(number)}`));
   const unit = about.cost_unit;
   return [h("div", { class: "study-title" }, h("h2", { class: "big" }, `Trial ${trial.number}`), badge(trial.state), trial.tags.map((tag) => badge(tag, "tag")), h("nav", { class: "steps", "aria-label": "Other trials" }, trial.number > 0 ? h("a", { href: address("study", key, "trial", trial.number - 1) }, "← previous") : null, trial.number + 1 < about.trials ? h("a", { href: address("study", key, "trial", trial.number + 1) }, "next →") : null)),
-    h("div", { class: "facts" }, fact(about.value, num(trial.value, 6), trial.predicted_value && `expected ${expected(trial.predicted_value)}`), about.needed.map((name) => fact(name, num(trial.last?.metrics[name], 6), about.limits[name])), fact("cost", cost(trial.cost, unit), trial.predicted_cost ? `expected ${expected(trial.predicted_cost)}` : Object.entries(trial.costs).map(([kind, amount]) => `${kind} ${num(amount)}`).join(", ")),
+    h("div", { class: "facts" }, fact(about.value, num(trial.value, 6), trial.predicted_value && `expected ${expected(trial.predicted_value)}`), about.needed.map((name) => fact(name, num(trial.last?.metrics[name], 6), about.limits[name])), fact(paid(about), cost(trial.cost, unit), trial.predicted_cost ? `expected ${expected(trial.predicted_cost)}` : Object.entries(trial.costs).map(([kind, amount]) => `${kind} ${num(amount)}`).join(", ")),
       ran(trial), fact("attempt", trial.attempt, trial.worker || "")),
     trial.comment ? h("p", { class: "comment" }, trial.comment) : null, trialTools(about, trial, again),
     h("div", { class: "grid" }, card("Params", {}, table(["param", "value"], [...Object.entries(trial.params), ...Object.entries(trial.fidelity)].map(([name, value]) => [name, num(value, 6)]), { label: "Params" })),

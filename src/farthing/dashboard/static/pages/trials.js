@@ -1,6 +1,6 @@
 import { get, isReport, study as at } from "../api.js";
 import { badge, empty, h } from "../dom.js";
-import { cost, expected, num, when } from "../format.js";
+import { cost, expected, num, paid, when } from "../format.js";
 import { address, filter } from "../places.js";
 
 const STATES = ["pending", "running", "done", "failed", "lost", "pruned"];
@@ -32,7 +32,7 @@ function columns(about) {
     { id: "value", name: about.value, sort: "value", number: true, cell: (trial) => num(trial.value, 5) },
     ...about.needed.map((name) => ({ id: `needed.${name}`, name, number: true, cell: (trial) => num(trial.last?.metrics[name], 5) })),
     { id: "expected", name: about.needed.length ? `expected ${about.value}` : "expected", cell: (trial) => h("span", { class: "muted" }, expected(trial.predicted_value)) },
-    { id: "cost", name: `cost (${unit})`, sort: "cost", number: true, cell: (trial) => num(trial.cost) },
+    { id: "cost", name: `${paid(about)} (${unit})`, sort: "cost", number: true, cell: (trial) => num(trial.cost) },
     ...Object.keys(about.fidelities).map((name) => ({ id: `fidelity.${name}`, name, sort: `fidelity.${name}`, number: true, cell: (trial) => num(trial.fidelity[name]) })),
     ...Object.keys(about.parameters).map((name) => ({ id: `param.${name}`, name, sort: `param.${name}`, number: true, cell: (trial) => name in trial.params ? num(trial.params[name]) : "" })),
     { id: "from", name: "continues", number: true, cell: (trial) => trial.resume_from === null ? "" : trial.resume_from },
