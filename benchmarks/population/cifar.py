@@ -136,6 +136,7 @@ def _record(run: Run, study: Study, tests: Mapping[int, float], *, seconds: floa
     import torch
 
     history, best = study.history, study.best.trial
+    assert best is not None, "the study has run"
     finals = [trial.number for trial in history.done if trial.fidelity == best.fidelity]
     return {
         "suite": SUITE,

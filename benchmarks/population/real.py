@@ -240,7 +240,7 @@ def train_together(runs: Sequence[Run], task: "BatchedTask", device: "torch.devi
         for (lane, flight), score in zip(flights, waves.train(flights), strict=True):
             _land(lane, flight, score)
     print(f"{task.name}: {len(runs)} runs in {time.monotonic() - began:.0f} s", flush=True)
-    best = [lane.study.best.trial for lane in lanes]
+    best = [trial for lane in lanes if (trial := lane.study.best.trial) is not None]
     places = [lane.states[trial.number] for lane, trial in zip(lanes, best, strict=True)]
     worth = waves.judged(places, [lane.run.seed for lane in lanes])
     for lane, trial, value in zip(lanes, best, worth, strict=True):

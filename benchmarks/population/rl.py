@@ -84,6 +84,7 @@ def carry_out(run: Run) -> Record | None:
     history = study.history
     best = study.best.trial
     assert study.best.schedule is not None
+    assert best is not None
     return {
         "suite": SUITE,
         **run.identity,
@@ -118,6 +119,7 @@ def _judged(agent: Any, study: Study) -> float:
     import numpy as np
 
     best = study.best.trial
+    assert best is not None
     assert best.checkpoint is not None, "the best trial's checkpoint is kept"
     judged = agent()
     judged.trial = _Seeds(study.problem, best.number)

@@ -19,7 +19,7 @@ def look_around(trial: ft.RunningTrial) -> dict[str, float]:
 def main() -> None:
     study = ft.Study(ft.Space({"x": ft.Float(0.0, 1.0)}), minimize="value", strategy=ft.Random(), seed=0)
     study.run(look_around, budget=ft.Budget(trials=1), workers=1, progress=False)
-    print(json.dumps(dict(study.best.trial.measurements[-1].metrics)))
+    print(json.dumps(dict(study.history[0].measurements[-1].metrics)))
 
 
 if __name__ == "__main__":

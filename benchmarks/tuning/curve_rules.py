@@ -28,7 +28,7 @@ from farthing.models.linalg import Array, BoolArray
 from farthing.strategies.multifidelity import context, curve_model, finishing, handover, screening, skill, takg
 from farthing.strategies.multifidelity.candidates import NEW, Candidates, ChosenEvaluation
 from farthing.strategies.multifidelity.loss_scale import lower_bound
-from farthing.strategies.multifidelity.skill import Skill, only_trace
+from farthing.strategies.multifidelity.skill import ModelSkill, only_trace
 from farthing.strategies.shared.searching import search_new
 from farthing.strategies.shared.starts import first_params
 from farthing.strategies.shared.strategy import Randomness
@@ -60,10 +60,10 @@ def left_out_runs() -> None:
         latest[:] = [read(*arguments, **named)]
         return latest[0]
 
-    def agreement(self: takg.TraceKG, history: History) -> Skill | None:
+    def agreement(self: takg.TraceKG, history: History) -> ModelSkill | None:
         if only_trace(history) is None or not latest or latest[0] is None:
             return None
-        return Skill(agreement_without_each(latest[0].model.gp), chosen=skill.JUDGED)
+        return ModelSkill(agreement_without_each(latest[0].model.gp), chosen=skill.JUDGED)
 
     context.read_context = remembered
     skill.LEAST_SKILL = LEAST_AGREEMENT
@@ -112,11 +112,11 @@ def smooth_switch() -> None:
     """A model without skill decides some of the time, in proportion to what it wins beyond half of the pairs."""
     suggest = takg.TraceKG._skill
 
-    def trust(found: Skill) -> float:
+    def trust(found: ModelSkill) -> float:
         won = (found.chosen * found.share + skill.JUDGED / 4) / (found.chosen + skill.JUDGED / 2)
         return min(1.0, max(0.0, 4.0 * (won - 0.5)))
 
-    def drawn(self: takg.TraceKG, history: History) -> Skill | None:
+    def drawn(self: takg.TraceKG, history: History) -> ModelSkill | None:
         found = suggest(self, history)
         if found is None or np.random.default_rng(len(history)).random() < trust(found):
             return None

@@ -6,11 +6,12 @@
   `farthing.testing.StrategyContract` tests it.
 - A *storage* has the methods of `Storage`, whose docstring says what each must keep;
   `farthing.testing.StorageContract` tests it.
-- An *executor* has the members of `Executor`: `study.run(work, executor=mine)`. `farthing.testing.SimulatedExecutor` is
-  one without processes.
+- An *executor* has the members of `Executor`: `study.run(work, executor=mine)`. `farthing.testing.ExecutorContract`
+  tests it.
 - A *query rule* has the method of `QueryRule`: `ft.CEGPUCB(rule=mine)`. `ft.rules` has nine of them.
 - An *online strategy* has the method of `OnlineStrategy`: `ft.OnlineTuner(strategy=mine)`.
-- A *tracker* inherits from `ft.trackers.Tracker`. The page on trackers shows one.
+- A *tracker* inherits from `ft.trackers.Tracker`; `farthing.testing.TrackerContract` tests it. The page *Writing a
+  storage, an executor, a tracker* shows one of each.
 """
 
 from typing import TYPE_CHECKING, Any

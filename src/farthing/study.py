@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self, TextIO, TypeAlias, TypedDict, Unpack, cast, overload
 
 from farthing.analysis import export
-from farthing.analysis.best import Best, LearnedBest, best_chosen, find_best, keep_recommendation
+from farthing.analysis.best import Best, MeasuredBest, best_chosen, find_best, keep_recommendation, learned_best
 from farthing.analysis.runs import Lineage
 from farthing.analysis.text import Top, study_html, study_text
 from farthing.costs import Budget, Clock, Ledger, PricesGiven
@@ -207,7 +207,7 @@ class Study:
             )
         if learn_from is not None:
             with closed_on_error(session.records.storage, given=storage):
-                begin_with(session.records, learn_from, strategy=session.strategy.given)
+                begin_with(session.records, learn_from)
         self.name = session.name
         self._session = session
         self._handed_out = HandedOut(session.records, session.files, clock=session.clock)
@@ -696,7 +696,8 @@ class Study:
     @property
     def best(self) -> Best:
         """The strategy's recommendation so far. Raises `NoResult` before any trial is done, unless the study learnt
-        from earlier ones: then it is the first of their configurations, and `source` names the study it comes from.
+        from earlier ones: then it is the first of their configurations, `source` names the study it comes from, and
+        `value` is None.
 
         If a model recommends, it is the lowest value predicted at full fidelity among the configurations seen;
         `verify` trains it to the end. If the strategy would have to be imported first, it is the best measured, and
@@ -708,10 +709,9 @@ class Study:
         try:
             return find_best(self._session)
         except NoResult:
-            learned = self.history.learned
-            if learned is None or not learned.starts:
+            if (found := learned_best(self.history)) is None:
                 raise
-            return LearnedBest(learned.starts[0], self.problem)
+            return found
 
     @property
     def front(self) -> "Front":
@@ -724,7 +724,7 @@ class Study:
 
         return Front.of(self.history)
 
-    def pick(self, **wishes: "float | Bound") -> Best:
+    def pick(self, **wishes: "float | Bound") -> MeasuredBest:
         """One of the configurations seen, by weights and limits: `study.pick(error=1, latency=0.1)`.
 
         A weight says what a unit of its objective is worth: the least weighted sum of the expected values is picked, in

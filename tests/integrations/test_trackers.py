@@ -10,6 +10,7 @@ import pytest
 from needing import need
 
 import farthing as ft
+from farthing.testing import TrackerContract
 
 SPACE = ft.Space(
     {"lr": ft.Float(1e-3, 1.0, log=True), "kind": ft.Choice("a", "b")},
@@ -265,3 +266,25 @@ def test_tensorboard_reads_back_what_was_written(tmp_path: Path, caplog) -> None
 
 def numbers(events, tag: str) -> list[tuple[int, float]]:
     return [(event.step, event.tensor_proto.float_val[0]) for event in events.Tensors(tag)]
+
+
+class TestMLflow(TrackerContract):
+    @pytest.fixture(autouse=True)
+    def _elsewhere(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.chdir(tmp_path)  # MLflow keeps artifacts where it is started
+
+    def tracker(self, folder: Path) -> ft.trackers.Tracker:
+        need("mlflow")
+        return ft.trackers.MLflow(tracking_uri=f"sqlite:///{folder / 'mlflow.db'}", patience=300.0)
+
+
+class TestWandB(TrackerContract):
+    def tracker(self, folder: Path) -> ft.trackers.Tracker:
+        need("wandb")
+        return ft.trackers.WandB(mode="offline", folder=folder, patience=300.0)
+
+
+class TestTensorBoard(TrackerContract):
+    def tracker(self, folder: Path) -> ft.trackers.Tracker:
+        need("tensorboard")
+        return ft.trackers.TensorBoard(folder / "runs", patience=300.0)

@@ -99,7 +99,7 @@ tuned.tell(asked, 0.5, cost=2.0)
 tuned.tell(3, failure="out of memory")
 tuned.add({"x": 0.5}, 0.1)
 tuned.export("study.csv")
-best: float = tuned.best.value
+best: float | None = tuned.best.value
 params: Mapping[str, Any] = tuned.best.params
 lineage: ft.Lineage = tuned.lineage
 diagnosis: ft.Diagnosis = tuned.diagnose()

@@ -3,20 +3,19 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from html import escape
-from typing import TYPE_CHECKING, Any, NoReturn, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from farthing.analysis.runs import Schedule, schedule_along, schedule_of
 from farthing.analysis.text import short_number, short_params, short_prediction
 from farthing.errors import FarthingError, NoResult
-from farthing.session import Session
 from farthing.storage.storage import Leaders
 from farthing.strategies import Recommendation, Strategy, best_by_value
 from farthing.trials import History, Json, Params, Prediction, Problem, Trial
-from farthing.trials.learned import LearnedStart
 from farthing.trials.objectives import bounds_of
 
 if TYPE_CHECKING:
     from farthing.analysis.front import FrontChoice
+    from farthing.session import Session
 
 
 @dataclass(frozen=True, repr=False)
@@ -31,7 +30,9 @@ class Best:
     `is_fallback` says that the strategy was not asked, because only the database names its module: then it is the best
     value measured. `is_full` says that the trial was trained to the end; `explanation`, in one sentence, why a better
     measurement was passed over, if one was; `ranking` has the configurations seen by what a model expects of them.
-    `source` is the earlier study that the params were learnt from, before there is any result.
+
+    Before any result there is no `value` and no `trial`: of a study that learnt from earlier ones, `params` are then
+    its first start, and `source` names the study that they come from.
 
     With several objectives or with limits, `choice` says how it was chosen and has the front it was chosen from;
     `values` and `predictions` have every objective and every limited quantity by name, and `feasibility` is the
@@ -39,8 +40,8 @@ class Best:
     """
 
     params: Params
-    value: float
-    trial: Trial
+    value: float | None
+    trial: Trial | None
     problem: Problem
     predicted: Prediction | None = None
     measured: Trial | None = None
@@ -56,7 +57,9 @@ class Best:
     @property
     def values(self) -> dict[str, float]:
         """The values measured of the recommended trial, by name."""
-        return {self.problem.value: self.value} if self.choice is None else dict(self.choice.point.values)
+        if self.choice is not None:
+            return dict(self.choice.point.values)
+        return {} if self.value is None else {self.problem.value: self.value}
 
     @property
     def predictions(self) -> dict[str, Prediction]:
@@ -73,10 +76,66 @@ class Best:
     @property
     def is_tried(self) -> bool:
         """Whether a trial had these params."""
-        return self.params == self.trial.params
+        return self.trial is not None and self.params == self.trial.params
 
     def lines(self) -> list[str]:
         """The recommendation in words: its value, beside a prediction the best measurement, and why it is preferred."""
+        return [f"No result yet; the best of {self.source}, learnt from it, is tried first:"]
+
+    def __repr__(self) -> str:
+        width = max(map(len, self.params))
+        return "\n".join(
+            [*self.lines(), *(f"  {name:<{width}}  {short_number(value)}" for name, value in self.params.items())]
+        )
+
+    def _repr_html_(self) -> str:
+        words = "<br>".join(escape(line) for line in self.lines())
+        rows = "".join(
+            f"<tr><td>{escape(name)}</td><td>{escape(short_number(value))}</td></tr>"
+            for name, value in self.params.items()
+        )
+        return f"<p>{words}</p><table>{rows}</table>"
+
+    def to_json(self) -> dict[str, Json]:
+        return {**self._whole_json(), **self._choice_json()}
+
+    def _choice_json(self) -> dict[str, Json]:
+        if self.choice is None:
+            return {}
+        predictions = {name: [one.mean, one.deviation] for name, one in self.predictions.items()}
+        return {
+            "values": self.values,
+            "predictions": predictions,
+            "feasibility": self.feasibility,
+            "choice": self.choice.how,
+            "front": self.choice.front.to_json(),
+        }
+
+    def _whole_json(self) -> dict[str, Json]:
+        return {
+            "params": dict(self.params),
+            "value": self.value,
+            "trial": None if self.trial is None else self.trial.number,
+            "fidelity": {} if self.trial is None else dict(self.trial.fidelity),
+            "predicted": None if self.predicted is None else [self.predicted.mean, self.predicted.deviation],
+            "measured": None if self.measured is None else self.measured.number,
+            "measured_value": None if self.measured is None else self.measured.value,
+            "schedule": None if self.schedule is None else self.schedule.to_json(),
+            "ever": None if self.ever is None else self.ever.number,
+            "is_fallback": self.is_fallback,
+            "explanation": self.explanation,
+            "source": self.source,
+        }
+
+
+@dataclass(frozen=True, repr=False)
+class MeasuredBest(Best):
+    """The recommendation once a trial is done."""
+
+    value: float
+    trial: Trial
+
+    def lines(self) -> list[str]:
         return [*self._value_lines(), *([self.explanation] if self.explanation else [])]
 
     def _value_lines(self) -> list[str]:
@@ -121,80 +180,13 @@ class Best:
             return []
         return [f"Best measured at full fidelity: {self.measured.value:.6g} (trial {self.measured.number})"]
 
-    def __repr__(self) -> str:
-        width = max(map(len, self.params))
-        return "\n".join(
-            [*self.lines(), *(f"  {name:<{width}}  {short_number(value)}" for name, value in self.params.items())]
-        )
 
-    def _repr_html_(self) -> str:
-        words = "<br>".join(escape(line) for line in self.lines())
-        rows = "".join(
-            f"<tr><td>{escape(name)}</td><td>{escape(short_number(value))}</td></tr>"
-            for name, value in self.params.items()
-        )
-        return f"<p>{words}</p><table>{rows}</table>"
-
-    def to_json(self) -> dict[str, Json]:
-        return {**self._whole_json(), **self._choice_json()}
-
-    def _choice_json(self) -> dict[str, Json]:
-        if self.choice is None:
-            return {}
-        predictions = {name: [one.mean, one.deviation] for name, one in self.predictions.items()}
-        return {
-            "values": self.values,
-            "predictions": predictions,
-            "feasibility": self.feasibility,
-            "choice": self.choice.how,
-            "front": self.choice.front.to_json(),
-        }
-
-    def _whole_json(self) -> dict[str, Json]:
-        return {
-            "params": dict(self.params),
-            "value": self.value,
-            "trial": self.trial.number,
-            "fidelity": dict(self.trial.fidelity),
-            "predicted": None if self.predicted is None else [self.predicted.mean, self.predicted.deviation],
-            "measured": None if self.measured is None else self.measured.number,
-            "measured_value": None if self.measured is None else self.measured.value,
-            "schedule": None if self.schedule is None else self.schedule.to_json(),
-            "ever": None if self.ever is None else self.ever.number,
-            "is_fallback": self.is_fallback,
-            "explanation": self.explanation,
-        }
-
-
-class LearnedBest(Best):
-    """The recommendation before any result: the first start of a study that learnt from earlier ones.
-
-    It has `params` and their `source`; the value and the trial do not exist yet, and asking for them raises `NoResult`.
-    """
-
-    def __init__(self, start: LearnedStart, problem: Problem) -> None:
-        object.__setattr__(self, "params", start.params)
-        object.__setattr__(self, "problem", problem)
-        object.__setattr__(self, "source", start.source)
-        object.__setattr__(self, "is_full", False)
-
-    def __getattr__(self, name: str) -> NoReturn:
-        if name in ("value", "trial"):
-            raise NoResult(
-                f"A best has a {name} once a trial is done, got none yet: its params are learnt from {self.source}. "
-                "Run some trials first."
-            )
-        raise AttributeError(f"Best has no attribute {name!r}")
-
-    @property
-    def is_tried(self) -> bool:
-        return False
-
-    def lines(self) -> list[str]:
-        return [f"No result yet; the best of {self.source}, learnt from it, is tried first:"]
-
-    def to_json(self) -> dict[str, Json]:
-        return {"params": dict(self.params), "value": None, "trial": None, "source": self.source}
+def learned_best(history: History) -> Best | None:
+    """The recommendation before any result: the first start learnt from earlier studies, if there is one."""
+    if history.learned is None or not history.learned.starts:
+        return None
+    start = history.learned.starts[0]
+    return Best(start.params, None, None, history.problem, is_full=False, source=start.source)
 
 
 def best_measured(history: History) -> Trial | None:
@@ -203,7 +195,7 @@ def best_measured(history: History) -> Trial | None:
     return min(full, key=lambda trial: history.loss(trial.value or 0.0), default=None)
 
 
-def find_best(session: Session) -> Best:
+def find_best(session: "Session") -> MeasuredBest:
     """The recommendation by the study's own trials; the best measured if only the database names the strategy.
 
     Raises `NoResult` before any trial is done.
@@ -219,7 +211,7 @@ MANY_RESULTS = 1000
 """A run that ends with as many results stores what its model recommends; with fewer it is found in a second."""
 
 
-def keep_recommendation(session: Session) -> None:
+def keep_recommendation(session: "Session") -> None:
     """Stores the recommendation of a strategy that has more to say than which value is the lowest."""
     strategy, records = session.strategy.get_if_at_hand(), session.records
     if not records.problem.is_simple:
@@ -230,7 +222,7 @@ def keep_recommendation(session: Session) -> None:
     records.keep_recommendation({**best.to_json(), "is_full": best.is_full})
 
 
-def kept_recommendation(records: "Source") -> Best | None:
+def kept_recommendation(records: "Source") -> MeasuredBest | None:
     """The stored recommendation, without its ranking, while the study is as it was then; None if nothing sound was."""
     form, problem = records.kept_recommendation(), records.problem
     if not form or problem.space.stages:
@@ -238,7 +230,7 @@ def kept_recommendation(records: "Source") -> Best | None:
     try:
         numbers = [form[name] for name in ("trial", "measured", "ever") if form[name] is not None]
         trials = {trial.number: trial for trial in records.trials(sorted(set(numbers)))}
-        return Best(
+        return MeasuredBest(
             problem.space.check(form["params"]),
             float(form["value"]),
             trials[form["trial"]],
@@ -277,7 +269,7 @@ class Source(Protocol):
     def trials(self, numbers: Sequence[int]) -> Sequence[Trial]: ...
 
 
-def best_of(records: Source, strategy: Strategy | None) -> Best:
+def best_of(records: Source, strategy: Strategy | None) -> MeasuredBest:
     """The recommendation of that strategy, or the best measured without one; of several values one of their front."""
     if not records.problem.is_simple:
         from farthing.analysis.front import Front, chosen
@@ -287,10 +279,10 @@ def best_of(records: Source, strategy: Strategy | None) -> Best:
     return _by_search(records, strategy) or _by_history(records.refresh(), strategy)
 
 
-def best_chosen(history: History, choice: "FrontChoice") -> Best:
+def best_chosen(history: History, choice: "FrontChoice") -> MeasuredBest:
     """The recommendation by a choice from the front."""
     problem, point = history.problem, choice.point
-    return Best(
+    return MeasuredBest(
         point.params,
         point.values[problem.value],
         point.trial,
@@ -302,14 +294,14 @@ def best_chosen(history: History, choice: "FrontChoice") -> Best:
     )
 
 
-def _by_search(records: Source, strategy: Strategy | None) -> Best | None:
+def _by_search(records: Source, strategy: Strategy | None) -> MeasuredBest | None:
     """The recommendation by measured value, found by the database if the history is not read anyway."""
     found = records.leaders() if strategy is None or _is_by_value(strategy) else None
     if found is None:
         return None
     best, problem = found.lineage[-1], records.problem
     assert best.value is not None, "only trials with a value are looked for"
-    return Best(
+    return MeasuredBest(
         best.params,
         best.value,
         best,
@@ -325,7 +317,7 @@ def _is_by_value(strategy: Strategy) -> bool:
     return type(strategy).recommend is Strategy.recommend
 
 
-def _by_history(history: History, strategy: Strategy | None) -> Best:
+def _by_history(history: History, strategy: Strategy | None) -> MeasuredBest:
     found = best_by_value(history) if strategy is None else strategy.recommend(history)
     if found is None or found.trial.value is None:
         raise NoResult(f"The best trial is one that is done, got none among {len(history)} trials. Run some first.")
@@ -333,7 +325,7 @@ def _by_history(history: History, strategy: Strategy | None) -> Best:
     if measured is not None and not history.is_noisy and _is_better_than_predicted(measured, found, history.problem):
         found = replace(found, params=measured.params, trial=measured, predicted=None)
     assert found.trial.value is not None, "only trials with a value are recommended"
-    return Best(
+    return MeasuredBest(
         found.params,
         found.trial.value,
         found.trial,

@@ -12,9 +12,9 @@ from farthing.models.gp import GP, VALUE
 from farthing.models.linalg import Array, BoolArray, IntArray
 from farthing.models.threads import one_thread
 from farthing.space.encoding import Encoder
-from farthing.strategies.multifidelity.curve_model import CurveModel, fit_curves
+from farthing.strategies.multifidelity.curve_model import CurveModel, model_of_curves
 from farthing.strategies.multifidelity.levels import Fidelities
-from farthing.strategies.multifidelity.runs import Run, active_runs, runs_of
+from farthing.strategies.multifidelity.runs import Run, runs_of
 from farthing.strategies.shared.modelling import Observations, kernel_over, observe
 from farthing.strategies.shared.surrogate import Compression, Surrogate, fit_surrogate
 from farthing.trials import History, State, Trial
@@ -182,10 +182,6 @@ def _has_value(trial: Trial) -> bool:
 # The model of learning curves that a history of short runs has, where too few trials are full ones.
 
 
-RETAINED = 4
-"""Points of each curve that enter the model, as many as `TraceKG` takes."""
-
-
 @dataclass(frozen=True, eq=False)
 class FittedCurves(FittedModel):
     """Runs with a result, a row for each, and the model of their curves, which is asked for full fidelity."""
@@ -253,34 +249,37 @@ class FittedCurves(FittedModel):
 
 
 def model_of(history: History) -> FittedModel:
-    """The model of full trainings; if there are too few of them, that of learning curves.
+    """The model of full trainings; if there are too few of them, that of learning curves which `TraceKG` chooses by.
 
     Raises `NoResult` where there are too few values to judge one by.
     """
     with one_thread():
         is_full = has_enough(history) or not history.problem.space.fidelities
-        return fit_history(history) if is_full else fit_curve_history(history)
+        return fit_history(history) if is_full else fit_curve_history(history, fidelity_kernel="auto")
 
 
 def quick_model_of(history: History, *, fewest: int = FEWEST) -> FittedModel:
     """The model of learning curves where there are fidelities, with the last fit that a trial noted if there is one.
 
+    Its curves may wander: odds are made from it, and a kernel of decays alone is too sure of their ends.
     Without fidelities it is that of full trainings, of some rows where there are very many.
     """
     with one_thread():
         if history.problem.space.fidelities:
-            return fit_curve_history(history, fewest=fewest, may_refit=False)
+            return fit_curve_history(history, fidelity_kernel="curves", fewest=fewest, may_refit=False)
         return fit_history(history, fewest=fewest, takes_all=False)
 
 
-def fit_curve_history(history: History, *, fewest: int = FEWEST, may_refit: bool = True) -> FittedCurves:
-    runs = tuple(run for run in runs_of(history) if run.last is not None)
-    if len(runs) < fewest:
+def fit_curve_history(
+    history: History, *, fidelity_kernel: str, fewest: int = FEWEST, may_refit: bool = True
+) -> FittedCurves:
+    count = sum(run.last is not None for run in runs_of(history))
+    if count < fewest:
         raise NoResult(
-            f"A model needs at least {fewest} configurations with a value, got {len(runs)} among {len(history)} "
+            f"A model needs at least {fewest} configurations with a value, got {count} among {len(history)} "
             "trials. Run some more first."
         )
-    active = active_runs(history, runs_of(history), retain=RETAINED)
-    model = fit_curves(history, active, retain=RETAINED, fidelity_kernel="curves", may_refit=may_refit)
-    assert model is not None, "there are values"
-    return FittedCurves(history, tuple(run for run in active if run.last is not None), model)
+    found = model_of_curves(history, fidelity_kernel=fidelity_kernel, may_refit=may_refit)
+    assert found is not None, "there are values"
+    model, runs = found
+    return FittedCurves(history, tuple(run for run in runs if run.last is not None), model)

@@ -10,13 +10,13 @@ from farthing.analysis.runs import ranked_runs
 from farthing.costs import Ledger
 from farthing.errors import NoResult
 from farthing.fields import Whole
-from farthing.session import Session
 from farthing.session.strategy import name_of
 from farthing.trials import History, Measurement, Params, Prediction, Problem, Trial
 from farthing.trials.objectives import COST, latest_metrics
 
 if TYPE_CHECKING:
-    from farthing.analysis.best import Best
+    from farthing.analysis.best import Best, MeasuredBest
+    from farthing.session import Session
 
 
 ROWS_SHOWN = 10
@@ -43,7 +43,7 @@ def short_point(trial: Trial, point: Measurement | None, problem: Problem) -> st
     return " ".join([*places, *(f"{name}={value:.5g}" for name, value in values.items() if value is not None)])
 
 
-def found_best(session: Session) -> "Best | None":
+def found_best(session: "Session") -> "MeasuredBest | None":
     """The recommendation so far, if any."""
     from farthing.analysis.best import find_best, kept_recommendation
 
@@ -53,12 +53,12 @@ def found_best(session: Session) -> "Best | None":
         return None
 
 
-def best_lines(session: Session, best: "Best") -> list[str]:
+def best_lines(session: "Session", best: "Best") -> list[str]:
     """The recommendation in words, and whether the strategy was asked."""
     return [*best.lines(), *_fallback(session, best)]
 
 
-def _fallback(session: Session, best: "Best") -> list[str]:
+def _fallback(session: "Session", best: "Best") -> list[str]:
     if not best.is_fallback:
         return []
     name = name_of(session.strategy.to_json())
@@ -146,7 +146,7 @@ def paid_column(problem: Problem) -> str:
     return "paid" if COST in problem.named else "cost"
 
 
-def study_text(session: Session) -> str:
+def study_text(session: "Session") -> str:
     with session.records.still():
         history = session.records.refresh()
         best = found_best(session)
@@ -155,7 +155,7 @@ def study_text(session: Session) -> str:
         return "\n".join([title, *words, "", table, "", str(Ledger.of(history))])
 
 
-def study_html(session: Session) -> str:
+def study_html(session: "Session") -> str:
     with session.records.still():
         history = session.records.refresh()
         best = found_best(session)
@@ -166,12 +166,12 @@ def study_html(session: Session) -> str:
         return f"{title}{table}{Ledger.of(history)._repr_html_()}"
 
 
-def _recommendation(session: Session, best: "Best | None") -> list[str]:
+def _recommendation(session: "Session", best: "Best | None") -> list[str]:
     """The recommendation of a model, which the table of measurements does not show."""
     return [*best_lines(session, best), short_params(best.params)] if best and best.predicted else []
 
 
-def _title(session: Session, history: History) -> str:
+def _title(session: "Session", history: History) -> str:
     return f"{session.name}: {history.problem.aim}, {len(history)} trials"
 
 

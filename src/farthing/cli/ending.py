@@ -2,6 +2,9 @@
 
 import json
 import shlex
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import click
 
@@ -15,6 +18,16 @@ from farthing.study import Study
 from farthing.trials import Json
 
 EXIT_CODE_INTERRUPTED = 130
+
+
+@contextmanager
+def ending_cleanly_on_sigterm() -> Iterator[None]:
+    """Makes SIGTERM what Ctrl-C is: running trials are given back before the program ends."""
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def end(study: Study, stopped: Stopped, *, address: StorageAddress, as_json: bool, quiet: bool) -> int:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from farthing.analysis.best import Best
+from farthing.analysis.best import MeasuredBest
 from farthing.analysis.text import short_number
 from farthing.cli.tables import aligned
 from farthing.session import session_of
@@ -21,7 +21,7 @@ def is_online(study: Study) -> bool:
     return class_name(session_of(study).strategy.to_json()) == ONLINE
 
 
-def best_run_text(study: Study, best: Best) -> str:
+def best_run_text(study: Study, best: MeasuredBest) -> str:
     """The run that ended best. Its params are those of its first round, and not shown here."""
     return f"Best {study.problem.value} at the end of a run: {best.value:.6g} (trial {best.trial.number})"
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from farthing.analysis.best import Best
+from farthing.analysis.best import MeasuredBest
 from farthing.analysis.runs import Schedule, curve_axis
 from farthing.analysis.text import short_number
 from farthing.cli.tables import aligned
@@ -13,7 +13,7 @@ MOST_INTERVALS = 60
 """Of a lane; of longer ones the last are shown."""
 
 
-def population_text(study: Study, best: Best | None) -> str:
+def population_text(study: Study, best: MeasuredBest | None) -> str:
     """The lanes and the winner's schedule; nothing for a study that is no population."""
     if not study.lineage.is_population:
         return ""
@@ -21,7 +21,7 @@ def population_text(study: Study, best: Best | None) -> str:
     return "\n\n".join([lanes_text(study, best), *schedule])
 
 
-def lanes_text(study: Study, best: Best | None) -> str:
+def lanes_text(study: Study, best: MeasuredBest | None) -> str:
     lineage = study.lineage
     path = {trial.number for trial in lineage.run_of(best.trial)} if best else set()
     donors = {copy.trial.number: copy.donor for copy in lineage.copies}

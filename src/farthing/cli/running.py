@@ -1,12 +1,9 @@
 """Common to `run`, `resume` and `verify`: the options of a run, and the run itself."""
 
-import signal
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from farthing.cli.ending import end
+from farthing.cli.ending import end, ending_cleanly_on_sigterm
 from farthing.cli.file_trackers import make_trackers
 from farthing.cli.run_plan import RunPlan, store_plan
 from farthing.cli.storages import StorageAddress
@@ -35,16 +32,6 @@ class RunOptions:
         """The limits that were named."""
         given = {name: getattr(self, name) for name in ("seconds", "cost", "trials", "patience", "hard")}
         return {name: limit for name, limit in given.items() if limit is not None}
-
-
-@contextmanager
-def ending_cleanly_on_sigterm() -> Iterator[None]:
-    """Makes SIGTERM what Ctrl-C is: running trials are given back before the program ends."""
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 def run_study(study: Study, plan: RunPlan, *, address: StorageAddress, options: RunOptions) -> int:

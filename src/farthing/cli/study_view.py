@@ -4,7 +4,7 @@ import json
 import shlex
 from collections.abc import Mapping, Sequence
 
-from farthing.analysis.best import Best
+from farthing.analysis.best import MeasuredBest
 from farthing.analysis.one_value import by_value
 from farthing.analysis.runs import Curve, curve_axis, learning_curves, ranked_runs
 from farthing.analysis.text import (
@@ -96,7 +96,7 @@ def learned_text(history: History) -> str:
     return f"It learnt {learned.summary()}.{left}"
 
 
-def _best(study: Study, best: Best | None) -> str:
+def _best(study: Study, best: MeasuredBest | None) -> str:
     if best is None:
         return nothing_text(study)
     return best_run_text(study, best) if is_online(study) else best_text(study, best)
@@ -196,7 +196,7 @@ def _one_cell(trials: Sequence[Trial]) -> list[list[str]]:
     return [[short_params({**trial.fidelity, **trial.params})] for trial in trials]
 
 
-def _chart(history: History, best: Best | None) -> str:
+def _chart(history: History, best: MeasuredBest | None) -> str:
     """The learning curves; of several objectives a chart for each."""
     if not history.problem.further:
         return _chart_of(history, best)
@@ -205,7 +205,7 @@ def _chart(history: History, best: Best | None) -> str:
     return "\n\n".join(chart for chart in charts if chart)
 
 
-def _chart_of(history: History, best: Best | None) -> str:
+def _chart_of(history: History, best: MeasuredBest | None) -> str:
     curves = learning_curves(history)
     if not any(len(curve.points) > 1 for curve in curves):
         return ""
@@ -228,11 +228,11 @@ def _disk_use(study: Study, *, follows: bool) -> str:
     return f"checkpoints: {kept} kept, {short_bytes(study.checkpoints.disk_use())} on disk with the logs"
 
 
-def _curve_of(best: Best | None, curves: Sequence[Curve]) -> Curve | None:
+def _curve_of(best: MeasuredBest | None, curves: Sequence[Curve]) -> Curve | None:
     return next((curve for curve in curves if best and curve.includes(best.trial)), None)
 
 
-def _next_steps(study: Study, history: History, best: Best | None, *, address: StorageAddress) -> str:
+def _next_steps(study: Study, history: History, best: MeasuredBest | None, *, address: StorageAddress) -> str:
     named = f"{shlex.quote(study.name)}{address.option}"
     failed = [trial.number for trial in history if trial.failure]
     why = [f"farthing show {named} --trial {failed[-1]} --log  (why it failed)"] if failed else []

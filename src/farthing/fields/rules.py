@@ -6,12 +6,14 @@ A rule serves the fields of strategies (`farthing.fields`), the keys of study fi
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from farthing.errors import InvalidArgument
-from farthing.names import Kind
 from farthing.scalars import as_float, as_int, plain
 from farthing.validation import shown, spelled_out
+
+if TYPE_CHECKING:
+    from farthing.names import Kind
 
 WRONG: Any = object()
 """Returned by `read` for a value that breaks the rule; None may be a value."""
@@ -246,7 +248,7 @@ class SquareMatrix(Rule):
 class Part(Rule):
     """Something that has a name of its own, such as a query rule: the object, or its JSON."""
 
-    kind: Kind
+    kind: "Kind"
 
     @property
     def words(self) -> str:

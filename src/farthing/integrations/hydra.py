@@ -293,5 +293,5 @@ def _results(study: Study, space: HydraSpace) -> dict[str, Any]:
     if len(study.problem.objectives) > 1:
         solutions = [{"params": space.by_key(one.params), "values": dict(one.values)} for one in study.front]
         return {"name": "farthing", "solutions": solutions, **paid}
-    fidelity = {"best_fidelity": space.by_key(best.trial.fidelity)} if space.space.fidelities else {}
+    fidelity = {"best_fidelity": space.by_key(best.trial.fidelity)} if best.trial and space.space.fidelities else {}
     return {"name": "farthing", "best_params": space.by_key(best.params), "best_value": best.value, **fidelity, **paid}

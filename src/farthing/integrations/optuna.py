@@ -23,9 +23,8 @@ from farthing.space import Space
 from farthing.space.columns import Array
 from farthing.space.encoding import Encoder
 from farthing.strategies import Randomness, Strategy, as_strategy
-from farthing.strategies.multifidelity.curve_model import CurveModel, fit_curves
+from farthing.strategies.multifidelity.curve_model import CurveModel, model_of_curves
 from farthing.strategies.multifidelity.levels import Fidelities
-from farthing.strategies.multifidelity.runs import active_runs, runs_of
 from farthing.strategies.shared.design import sobol_unit
 from farthing.trials import History, Params
 
@@ -260,15 +259,10 @@ class FarthingPruner(BasePruner):  # type: ignore[misc]
 
     def _model(self, history: History) -> CurveModel:
         """Hyperparameters are kept until there are 12 % more finished trials, as in `TraceKG`."""
-        runs = active_runs(history, runs_of(history), retain=RETAINED)
-        model = fit_curves(history, runs, retain=RETAINED, fidelity_kernel="curves")
-        assert model is not None, "asked only where trials are complete"
-        self._fit = model.note()
-        return model
-
-
-RETAINED = 4
-"""Points of each curve in the model: the default of `TraceKG`."""
+        found = model_of_curves(history, fidelity_kernel="curves")
+        assert found is not None, "asked only where trials are complete"
+        self._fit = found[0].note()
+        return found[0]
 
 
 @lru_cache

@@ -172,7 +172,7 @@ class SearchCV(SearchBase):
             if not study.history.done and study.trials:  # the estimator's own error says more
                 self._fitted(work.space.params(study.trials[0].params), X, y, work.data.fit_params[""])
             raise
-        if self.budget is None and study.space.fidelities and not study.history.is_full(study.best.trial):
+        if self.budget is None and study.space.fidelities and not study.best.is_full:
             with suppress(FarthingError):  # a failure is a row of the results, as any other is
                 executor: ExecutorName = "inline" if workers == 1 else "processes"
                 study.verify(work, executor=executor, workers=workers, progress=False)

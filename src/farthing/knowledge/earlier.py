@@ -12,7 +12,7 @@ from farthing.session import HasSession, Session, session_if_any
 from farthing.session.records import Records
 from farthing.space import Choice, Float, Int, Parameter, Space
 from farthing.storage import Storage, StudySummary
-from farthing.strategies import Randomness, Strategy
+from farthing.strategies import Randomness
 from farthing.strategies.shared.starts import is_drawn
 from farthing.trials import History, Params, Problem, State, Trial
 from farthing.trials.learned import EarlierCost, Learned, LearnedStart, RandomResult
@@ -36,12 +36,11 @@ SUFFIXES = (".db", ".sqlite", ".sqlite3")
 ADVICE = 'Write learn_from=["digits-may"], a study, "sqlite:///old.db#digits", or "all".'
 
 
-def begin_with(records: Records, given: object, *, strategy: Strategy | None) -> None:
+def begin_with(records: Records, given: object) -> None:
     """Freezes what the earlier studies say into a study that has not begun; one that has keeps what it knows.
 
     The event comes before the first trial, so a program that is killed and started again goes on with the same starts.
     """
-    require_starts(strategy)
     history = records.refresh()
     if history.learned is not None:
         return
@@ -76,15 +75,6 @@ def learned_from(studies: Sequence[Session], problem: Problem) -> Learned:
         tuple(result for study in studies for result in _random_results(study.name, study.records.refresh())),
         tuple(_costs(studies, problem)),
     )
-
-
-def require_starts(strategy: Strategy | None) -> None:
-    if strategy is not None and not strategy.takes_starts:
-        raise InvalidArgument(
-            f"learn_from needs a strategy that begins with given starts, got {type(strategy).__name__}, which does "
-            "not. Leave strategy= out, or use TraceKG, BOHB, LogEI, EIPerCost, PrefixEI or PB2; with several values "
-            "LogEHVI or ParetoHalving."
-        )
 
 
 # ------------------------------------------------------------------------------------------------ which studies

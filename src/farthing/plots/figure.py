@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from farthing.analysis.best import Best
+from farthing.analysis.best import MeasuredBest
 from farthing.analysis.front import FrontChoice
 from farthing.analysis.one_value import by_value
 from farthing.analysis.text import found_best, short_params, short_prediction
@@ -65,7 +65,7 @@ def panels_figure(study: Study, *, kind: PlotKind) -> "Figure":
     return _figure(study, best, kind=kind)
 
 
-def _figure(study: Study, best: Best, *, kind: PlotKind) -> "Figure":
+def _figure(study: Study, best: MeasuredBest, *, kind: PlotKind) -> "Figure":
     from matplotlib.layout_engine import ConstrainedLayoutEngine
 
     from farthing.plots.picture import Picture
@@ -99,13 +99,13 @@ def _by_objective(history: History) -> list[History]:
     return [by_value(history, one.name, example="") for one in history.problem.objectives]
 
 
-def _seen_by(history: History, best: Best) -> Best:
+def _seen_by(history: History, best: MeasuredBest) -> MeasuredBest:
     """The recommendation with the value of that history."""
     name = history.problem.value
     return replace(best, value=best.values[name], predicted=best.predictions.get(name))
 
 
-def _front_rows(history: History, best: Best, *, kind: PlotKind) -> list[Row]:
+def _front_rows(history: History, best: MeasuredBest, *, kind: PlotKind) -> list[Row]:
     """Every two objectives, then what was attained for the cost; nothing for one value without limits."""
     choice = best.choice
     if choice is None or kind not in ("all", "progress", "front"):
@@ -121,7 +121,7 @@ def _pair_panel(choice: FrontChoice, pair: Pair) -> Panel:
     return lambda axes: draw_pair(axes, choice.front, pair, best=choice.point)
 
 
-def _main_panels(history: History, best: Best, *, colours: Any, kind: PlotKind) -> list[Panel]:
+def _main_panels(history: History, best: MeasuredBest, *, colours: Any, kind: PlotKind) -> list[Panel]:
     panels: list[Panel] = []
     if best.choice is None and kind in ("all", "progress"):
         panels.append(lambda axes: draw_progress(axes, history, colours, best=best))
@@ -130,7 +130,7 @@ def _main_panels(history: History, best: Best, *, colours: Any, kind: PlotKind) 
     return panels
 
 
-def _spending_panels(study: Study, best: Best, *, kind: PlotKind) -> list[Panel]:
+def _spending_panels(study: Study, best: MeasuredBest, *, kind: PlotKind) -> list[Panel]:
     history = study.history
     has_fidelities = bool(history.problem.space.fidelities)
     if kind == "fidelities" and not has_fidelities:
@@ -142,7 +142,7 @@ def _spending_panels(study: Study, best: Best, *, kind: PlotKind) -> list[Panel]
     return [lambda axes: draw_spending(axes, history, merit(history), best=best.trial)]
 
 
-def _small_panels(history: History, best: Best, *, colours: Any, kind: PlotKind) -> list[Panel]:
+def _small_panels(history: History, best: MeasuredBest, *, colours: Any, kind: PlotKind) -> list[Panel]:
     if kind not in ("all", "params"):
         return []
     names = history.problem.space.parameters
@@ -187,7 +187,7 @@ def _draw_row(figure: Any, where: Any, row: Row) -> None:
         first = axes if row.shares_value and first is None else first
 
 
-def _add_title(figure: Any, study: Study, best: Best) -> None:
+def _add_title(figure: Any, study: Study, best: MeasuredBest) -> None:
     ledger = study.ledger
     is_predicted = best.predicted is not None and not study.history.is_full(best.trial)
     value = f"predicted {short_prediction(best.predicted)}" if best.predicted and is_predicted else f"{best.value:.4g}"

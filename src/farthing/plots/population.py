@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from farthing.analysis.best import Best
+from farthing.analysis.best import MeasuredBest
 from farthing.analysis.runs import Copy, Lineage, curve_axis
 from farthing.analysis.text import found_best
 from farthing.errors import NoResult
@@ -74,7 +74,7 @@ def population_figure(study: Study) -> "Figure":
 class _Picture:
     """The panels of one study, all along the same steps."""
 
-    def __init__(self, study: Study, best: Best) -> None:
+    def __init__(self, study: Study, best: MeasuredBest) -> None:
         self.study, self.best = study, best
         self.history = study.history
         self.lineage: Lineage = study.lineage

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from farthing.analysis.best import Best
+from farthing.analysis.best import MeasuredBest
 from farthing.analysis.lines import progress_of
 from farthing.analysis.runs import Curve, breadth, curve_axis, learning_curves
 from farthing.plots.look import (
@@ -22,7 +22,7 @@ from farthing.plots.scales import is_wide
 from farthing.trials import History, Trial
 
 
-def draw_progress(axes: Any, history: History, colours: Any, *, best: Best) -> None:
+def draw_progress(axes: Any, history: History, colours: Any, *, best: MeasuredBest) -> None:
     """A dot for each trial, the larger the further it went, and the best of all; beside them what a model predicts."""
     steps = progress_of(history)
     valued = [step for step in steps if step.trial.value is not None]
@@ -120,7 +120,7 @@ def has_curves(history: History) -> bool:
     return any(len(curve.points) > 1 for curve in learning_curves(history))
 
 
-def draw_curves(axes: Any, history: History, colours: Mapping[int, Any], *, best: Best) -> None:
+def draw_curves(axes: Any, history: History, colours: Mapping[int, Any], *, best: MeasuredBest) -> None:
     """A line for each run, over all the trials that carried it on; that of the best stands out.
 
     Rings mark pauses of a run that was continued; lines are as thick as the other fidelities are high.
@@ -142,7 +142,7 @@ def draw_curves(axes: Any, history: History, colours: Mapping[int, Any], *, best
     add_legend(axes)
 
 
-def _draw_prediction(axes: Any, history: History, best: Best, curve: Curve) -> None:
+def _draw_prediction(axes: Any, history: History, best: MeasuredBest, curve: Curve) -> None:
     """The prediction for the best run at full fidelity, if it has not been trained that far."""
     if best.predicted is None or best.params != best.trial.params or history.is_full(best.trial):
         return

@@ -124,11 +124,22 @@ def running_then(history: History, number: int) -> dict[int, tuple[int, int]]:
     return running
 
 
+def answers_to(question: Question, strategy: Strategy, rng: Randomness) -> list[Suggestion]:
+    """The suggestions of a strategy; before them what was learnt, at full fidelity, unless it has starts of its own."""
+    history = question.history
+    if history.learned is not None and not strategy.takes_starts:
+        from farthing.strategies.shared.starts import learnt_starts
+
+        if found := learnt_starts(history)[: question.asked]:
+            full = history.problem.space.full_fidelity
+            return [Suggestion(first.params, full, note=first.noted()) for first in found]
+    return list(strategy.suggest(history, question.remaining, question.asked, rng))
+
+
 def suggested_again(strategy: Strategy, history: History, number: int) -> Suggestion | None:
     """The suggestion of a strategy that knows no more than that trial's suggestion knew; None if it suggests less."""
     question, place = question_of(history, number)
-    rng = Randomness(history.problem.seed)
-    suggestions = list(strategy.suggest(question.history, question.remaining, question.count, rng))
+    suggestions = answers_to(question, strategy, Randomness(history.problem.seed))
     return suggestions[place] if place < len(suggestions) else None
 
 

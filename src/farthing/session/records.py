@@ -13,7 +13,7 @@ from farthing.costs.prices import ResourcesLike
 from farthing.errors import FarthingError, HistoryMoved, InvalidArgument
 from farthing.session.leases import Leases, held_interrupts, is_gone, this_process
 from farthing.session.prices import Prices
-from farthing.session.questions import Question, with_knowledge
+from farthing.session.questions import Question, answers_to, with_knowledge
 from farthing.session.turns import Answer, Turns, usable_late
 from farthing.storage import MemoryStorage, Storage, StudyRecord
 from farthing.storage.storage import Changes, FindsLeaders, Leaders, OpensInTurn, ReadsOutlines
@@ -638,7 +638,7 @@ class Records:
         history, count = question.history, question.asked
         if count < 1:
             return []
-        suggestions = list(strategy.suggest(history, question.remaining, count, self.randomness))
+        suggestions = answers_to(question, strategy, self.randomness)
         if len(suggestions) > count:
             raise InvalidArgument(
                 f"A strategy must suggest at most as many trials as asked, got {len(suggestions)} for {count} "

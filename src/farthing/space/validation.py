@@ -4,7 +4,7 @@ import math
 from typing import Any, Protocol
 
 from farthing.errors import InvalidParams, InvalidSpace
-from farthing.fields import Flag
+from farthing.fields.rules import Flag
 from farthing.scalars import LARGEST_INTEGER, as_float, as_int
 from farthing.validation import shown
 

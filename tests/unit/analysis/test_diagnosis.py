@@ -8,7 +8,7 @@ import pytest
 
 import farthing as ft
 from farthing.analysis.diagnosis import RESOLUTION
-from farthing.analysis.model import REACH, fit_curve_history, fit_history
+from farthing.analysis.model import REACH, fit_history, model_of
 from farthing.errors import NoResult
 from farthing.models.gp import condition
 from farthing.session import session_of
@@ -250,8 +250,15 @@ def test_short_runs_are_diagnosed_by_the_model_of_their_curves() -> None:
     assert json.loads(json.dumps(diagnosis.to_json()))["is_by_curves"] is True
 
 
+def test_the_explanation_is_of_the_fit_that_the_strategy_chose_by() -> None:
+    study = short_runs()
+    number = study.ask().number
+    *theta, _noise = study.history[number].note["theta"]
+    assert model_of(study.history).gp.theta.tolist() == theta
+
+
 def test_a_run_is_predicted_without_any_point_of_its_curve() -> None:
-    fitted = fit_curve_history(short_runs().history)
+    fitted = model_of(short_runs().history)
     gp, left_out = fitted.gp, fitted.left_out()
     for row, x in enumerate(fitted.points):
         own = np.all(gp.X[:, :2] == x, axis=1)
@@ -269,7 +276,7 @@ def test_a_run_that_goes_on_with_other_params_is_diagnosed_by_those_it_began_wit
     other = Suggestion({"x": 0.9, "y": 0.1}, fidelity={"epochs": 6}, resume_from=0)
     storage.add_trial(study.name, other, Outcome(State.DONE, value=0.2))
 
-    fitted = fit_curve_history(study.history)
+    fitted = model_of(study.history)
     assert fitted.points[0].tolist() == pytest.approx(list(study.trials[0].params.values()))
     assert len(study.diagnose().trials) == 14
 

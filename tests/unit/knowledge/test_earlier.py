@@ -6,12 +6,14 @@ import numpy as np
 import pytest
 
 import farthing as ft
-from farthing.errors import InvalidArgument, NoResult
+from farthing.errors import InvalidArgument
+from farthing.extending import Strategy
 from farthing.knowledge.earlier import carried_over
 from farthing.knowledge.portfolio import greedy_cover
 from farthing.storage import MemoryStorage
 from farthing.strategies.shared.starts import is_misled
 from farthing.testing import check_replay
+from farthing.trials import History, Suggestion
 
 SPACE = ft.Space({"x": ft.Float(0.0, 1.0), "y": ft.Float(0.0, 1.0)})
 CURVES = ft.Space(
@@ -61,8 +63,10 @@ def test_before_any_result_the_best_is_the_first_start_with_its_source() -> None
     assert study.best.params == earlier.best.params
     assert study.best.source == "may"
     assert "may" in repr(study.best)
-    with pytest.raises(NoResult, match="learnt from may"):
-        _ = study.best.value
+    assert (study.best.value, study.best.trial, study.best.predicted) == (None, None, None)
+    assert study.best == study.best
+    assert not hasattr(study.best, "vlaue")
+    assert study.best.to_json().keys() == earlier.best.to_json().keys()
     told(study, 1)
     assert study.best.source is None
     assert study.best.trial.number == 0
@@ -288,12 +292,34 @@ def test_a_space_that_grows_takes_the_starts_along() -> None:
     assert study.history[1].note["learned"][0] == 1
 
 
+class Corner(Strategy):
+    """Knows nothing of starts."""
+
+    def suggest(self, history: History, budget: object, count: int, rng: object) -> list[Suggestion]:
+        return [Suggestion({"x": 1.0, "y": 1.0 / (1 + len(history))}, history.problem.space.full_fidelity)]
+
+
+@pytest.mark.parametrize("space", [SPACE, CURVES])
+def test_a_strategy_that_knows_nothing_of_starts_is_asked_after_them(space: ft.Space) -> None:
+    storage = MemoryStorage()
+    expected = [tuned(name, storage, at=at, space=space).best.params for name, at in (("may", 0.3), ("june", 0.6))]
+    study = ft.Study(
+        space, minimize="error", storage=storage, name="july", learn_from=["may", "june"], strategy=Corner()
+    )
+    told(study, 4)
+    starts, others = study.trials[:2], study.trials[2:]
+    assert sorted(one.params["x"] for one in starts) == sorted(one["x"] for one in expected)
+    assert [one.note["learned"][0] for one in starts] == [0, 1]
+    assert all(one.fidelity == space.full_fidelity for one in starts)
+    assert [one.params["x"] for one in others] == [1.0, 1.0]
+    assert check_replay(study) == []
+
+
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
         ({"learn_from": 3}, "names or studies"),
         ({"learn_from": ["july"]}, "its own name"),
-        ({"learn_from": ["may"], "strategy": ft.CMAES()}, "takes|begins with given starts"),
     ],
 )
 def test_what_cannot_be_learnt_from_is_refused(settings: dict[str, object], words: str) -> None:

@@ -60,8 +60,8 @@ def verify(
     line: str | None = None,
 ) -> str:
     """Trains the recommendation of a study; returns the result as text."""
+    from farthing.cli.ending import ending_cleanly_on_sigterm
     from farthing.cli.run_plan import stored_plan
-    from farthing.cli.running import ending_cleanly_on_sigterm
     from farthing.cli.storages import address_to_read, opened_study
     from farthing.costs import Budget
     from farthing.running.verification import Verification
@@ -114,7 +114,7 @@ def _text(study: "Study", best: "Best", trial: "Trial") -> str:
     if files := _files(study, trial):
         lines.append(f"Its files: {files}")
     now = study.best
-    if now.params != trial.params:
+    if now.trial is not None and now.params != trial.params:
         lines.append(f"Another configuration is recommended now, that of trial {now.trial.number}: farthing best")
     return "\n".join(lines)
 

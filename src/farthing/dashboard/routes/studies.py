@@ -3,7 +3,7 @@
 from collections.abc import Collection
 from functools import partial
 
-from farthing.analysis.best import LearnedBest, best_of, kept_recommendation
+from farthing.analysis.best import Best, best_of, kept_recommendation, learned_best
 from farthing.analysis.lines import progress, trend
 from farthing.analysis.overview import (
     MOST_IN_FLIGHT,
@@ -137,13 +137,13 @@ def show_best(studies: ShownStudies, study: str) -> dict[str, Json]:
 
 
 def _best(reader: StudyReader) -> dict[str, Json]:
+    found: Best | None
     try:
         found = kept_recommendation(reader) or best_of(reader, ChosenStrategy(None, reader.record).get_if_at_hand())
     except NoResult as error:
-        learned = reader.history().learned
-        if learned is None or not learned.starts:
+        found = learned_best(reader.history())
+        if found is None:
             return {"best": None, "why": str(error)}
-        found = LearnedBest(learned.starts[0], reader.problem)
     return {"best": {**found.to_json(), "is_full": found.is_full, "words": found.lines()}, "why": ""}
 
 

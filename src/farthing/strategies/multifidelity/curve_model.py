@@ -19,11 +19,13 @@ from farthing.models.transforms import Standardise
 from farthing.space import Float, Space
 from farthing.strategies.multifidelity.levels import Fidelities
 from farthing.strategies.multifidelity.loss_scale import LossScale, RawLoss, loss_scale
-from farthing.strategies.multifidelity.runs import Point, Run
+from farthing.strategies.multifidelity.runs import Point, Run, active_runs, runs_of
 from farthing.strategies.shared.modelling import kernel_over
 from farthing.strategies.shared.surrogate import last_fit
 from farthing.trials import History, Json, Params, Prediction, noted
 
+RETAINED = 4
+"""Points of each curve that enter the model, as many as `TraceKG` takes."""
 GROWTH_BEFORE_REFIT = 1.12
 """Hyperparameters are kept until the observations have grown by this factor; chosen for speed, not tuned."""
 WANDERING = Parameter("wandering", median=0.1, spread=1.0, lower=1e-3, upper=1e2)
@@ -93,6 +95,15 @@ def one_fidelity(column: int, *, is_trace: bool, fidelity_kernel: str) -> Kernel
         return Matern52((column,))
     shape: Kernel = LearningCurve(column) if is_trace else DataSize(column)
     return shape if fidelity_kernel in ("decays", "published") else shape + Constant(WANDERING) * Matern52((column,))
+
+
+def model_of_curves(
+    history: History, *, fidelity_kernel: str, may_refit: bool = True
+) -> tuple[CurveModel, list[Run]] | None:
+    """The model of a history of any strategy, and the runs that it knows; None where no value is known."""
+    runs = active_runs(history, runs_of(history), retain=RETAINED)
+    model = fit_curves(history, runs, retain=RETAINED, fidelity_kernel=fidelity_kernel, may_refit=may_refit)
+    return None if model is None else (model, runs)
 
 
 def fit_curves(

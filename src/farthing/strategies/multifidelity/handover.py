@@ -21,7 +21,7 @@ from farthing.strategies.multifidelity.finishing import RESERVE
 from farthing.strategies.multifidelity.halving import ASHA, ParamsKey, Rungs
 from farthing.strategies.multifidelity.runs import Run, recommendable, runs_of
 from farthing.strategies.multifidelity.screening import best_new
-from farthing.strategies.multifidelity.skill import FIRST, HALVING, Skill, only_trace
+from farthing.strategies.multifidelity.skill import FIRST, HALVING, ModelSkill, only_trace
 from farthing.strategies.multifidelity.standings import KeptStandings, Standings
 from farthing.strategies.shared.searching import share_left
 from farthing.strategies.shared.starts import is_known
@@ -120,7 +120,7 @@ EVERY = 4
 
 
 def suggest_by_halving(
-    settings: Settings, history: History, budget: Remaining, count: int, rng: Randomness, *, skill: Skill
+    settings: Settings, history: History, budget: Remaining, count: int, rng: Randomness, *, skill: ModelSkill
 ) -> list[Suggestion]:
     """Suggests by asynchronous successive halving; the model chooses the params of some new configurations."""
     found: list[Suggestion] = []
@@ -213,7 +213,7 @@ def _by_model(
     return replace(start, params=params, note=context.model.note())
 
 
-def _doubt(skill: Skill) -> str:
+def _doubt(skill: ModelSkill) -> str:
     if skill.is_unknown:
         return "random starts have learnt nothing, so there is little for a model to go by"
     return (

@@ -33,7 +33,7 @@ LEAST_DRAWN, MOST_DRAWN = 3, 64
 
 
 @dataclass(frozen=True)
-class Skill:
+class ModelSkill:
     """The share of pairs in which a late choice of the model was better than a random run, and how many were judged."""
 
     share: float
@@ -50,7 +50,7 @@ class Skill:
         return self.chosen < JUDGED / 2
 
 
-def skill_of(history: History) -> Skill | None:
+def skill_of(history: History) -> ModelSkill | None:
     """The skill of the model so far; None where it cannot be told, is trusted, or halving cannot take over.
 
     It can where the only fidelity is a trace: then every run can be continued to every rung. A model is trusted where
@@ -66,7 +66,7 @@ def skill_of(history: History) -> Skill | None:
     chosen = (_curve(run, fidelity) for run in reversed(judged) if is_chosen(run))
     compared = (share for curve in chosen if (share := share_of_wins(curve, others)) is not None)
     shares = list(islice(compared, JUDGED))
-    return Skill(fmean(shares) if shares else 0.0, len(shares))
+    return ModelSkill(fmean(shares) if shares else 0.0, len(shares))
 
 
 def only_trace(history: History) -> str | None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from farthing.strategies.multifidelity.candidates import Candidates, ChosenEvaluation
     from farthing.strategies.multifidelity.context import CurveContext
     from farthing.strategies.multifidelity.published import PublishedTraceKG
-    from farthing.strategies.multifidelity.skill import Skill
+    from farthing.strategies.multifidelity.skill import ModelSkill
 
 log = logging.getLogger("farthing")
 
@@ -137,7 +137,7 @@ class TraceKG(Strategy):
         basket = Basket.of(history, runs_of(history), Fidelities(history.problem.space))
         return basket.last_trials
 
-    def _skill(self, history: History) -> "Skill | None":
+    def _skill(self, history: History) -> "ModelSkill | None":
         """That of the model, if successive halving may decide in its place."""
         from farthing.strategies.multifidelity.skill import skill_of
 

@@ -99,14 +99,14 @@ def designed(history: History, count: int, rng: Randomness, *, ahead: int = 0) -
 
 def next_starts(history: History) -> list[FirstParams]:
     """The user's guess, the learnt starts and those at the cheap end that are not trials yet, in this order."""
-    others = [*_learnt_starts(history), *_cheap_starts(history)]
+    others = [*learnt_starts(history), *_cheap_starts(history)]
     if not has_guesses(history.problem.space) or has_centre(history):
         return others
     centre = centre_params(history, Randomness(history.problem.seed))
     return [FirstParams(centre, {"why": "a start: your guess", GUESS: CENTRE}), *others]
 
 
-def _learnt_starts(history: History) -> list[FirstParams]:
+def learnt_starts(history: History) -> list[FirstParams]:
     """The learnt starts that are not trials yet, in their order; none if the first ones were misleading."""
     learned = history.learned
     if learned is None or not learned.starts:

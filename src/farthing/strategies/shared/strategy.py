@@ -73,7 +73,8 @@ class Strategy(Declaration):
     """Whether a resumed trial must continue from a checkpoint: work that leaves none is refused."""
 
     takes_starts: ClassVar[bool] = False
-    """Whether it begins with what a study learnt from earlier ones (`shared/starts.py`); `learn_from` needs it."""
+    """Whether it begins with known starts itself (`shared/starts.py`): what was learnt, guesses and cheap ends. Before
+    other strategies are asked, what was learnt is tried at full fidelity."""
 
     takes_objectives: ClassVar[bool] = False
     """Whether it suits problems with several objectives, or with constraints; others are refused with it."""

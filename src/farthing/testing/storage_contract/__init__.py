@@ -10,14 +10,14 @@ waits.
 """
 
 from farthing.testing.storage_contract.leases import Closing, LeaseTests
-from farthing.testing.storage_contract.opening import Opening, RunTests, SuggestingTests
+from farthing.testing.storage_contract.opening import OpeningTests, RunTests, SuggestingTests
 from farthing.testing.storage_contract.recording import CheckpointTests, Fencing, Recording
 from farthing.testing.storage_contract.studies import Histories, Studies
 
 
 class StorageContract(
     Studies,
-    Opening,
+    OpeningTests,
     Recording,
     Closing,
     LeaseTests,

@@ -31,7 +31,7 @@ from farthing.trials import (
 )
 
 
-class Opening(Using):
+class OpeningTests(Using):
     def test_trials_are_numbered_without_gaps(self) -> None:
         self.open(suggestion(), suggestion())
         self.store.enqueue_trial(STUDY, suggestion())

@@ -12,7 +12,7 @@ from farthing.strategies.multifidelity.runs import runs_of
 from farthing.strategies.multifidelity.skill import (
     HALVING,
     JUDGED,
-    Skill,
+    ModelSkill,
     skill_of,
     something_is_learnt,
 )
@@ -157,7 +157,7 @@ def _judged(chosen: int, *, wins: int, drawn: int = 5, note: Mapping[str, object
     ]
 
 
-def _skill(trials: list[Trial]) -> Skill | None:
+def _skill(trials: list[Trial]) -> ModelSkill | None:
     return skill_of(History(Problem(SPACE), trials))
 
 
@@ -166,7 +166,7 @@ def _is_missing(trials: list[Trial]) -> bool:
 
 
 def test_skill_is_the_share_of_pairs_and_missing_below_the_least() -> None:
-    assert _skill(_judged(16, wins=13)) == Skill(13 / 16, 16)
+    assert _skill(_judged(16, wins=13)) == ModelSkill(13 / 16, 16)
     assert _is_missing(_judged(16, wins=13))
     assert not _is_missing(_judged(16, wins=14))
 
@@ -176,7 +176,7 @@ def test_the_latest_choices_are_judged() -> None:
 
 
 def test_a_model_must_show_its_skill_where_no_start_stands_out() -> None:
-    assert _skill(_judged(0, wins=0)) == Skill(0.0, 0)
+    assert _skill(_judged(0, wins=0)) == ModelSkill(0.0, 0)
     assert _is_missing(_judged(0, wins=0))
     assert _is_missing(_judged(JUDGED // 2 - 1, wins=JUDGED // 2 - 1)), "too few to tell"
     assert not _is_missing(_judged(JUDGED // 2, wins=JUDGED // 2))
@@ -238,7 +238,7 @@ def test_choices_that_cannot_be_compared_do_not_count() -> None:
     chosen = [Suggestion({"x": 0.5 + i / 50, "y": 0.5}, {"epochs": 27}, note={"theta": [0.0]}) for i in range(8)]
     done = [Trial(5 + i, one, State.DONE, value=0.5) for i, one in enumerate(chosen[:6])]
     failed = [Trial(11 + i, one, State.FAILED, failure=Failure("nan")) for i, one in enumerate(chosen[6:])]
-    assert _skill([*drawn, *done, *failed]) == Skill(0.0, 2)
+    assert _skill([*drawn, *done, *failed]) == ModelSkill(0.0, 2)
 
 
 def test_results_from_elsewhere_and_learnt_starts_are_no_random_ones() -> None:
