@@ -22,8 +22,8 @@ SHORT = 60
 """Lines up to which a module that only one other imports is a paragraph of that one."""
 
 SIZES = {
-    "lines": 61_305,
-    "modules": 386,
+    "lines": 62_184,
+    "modules": 390,
     "short modules with one importer": 4,
     "class names that stand twice": 3,
     "public names": 59,
