@@ -1,0 +1,201 @@
+"""`python -m benchmarks.tuning.probe_rules`: other rules for `PairedProbes`, each beside the rule of today.
+
+How long a gain must last, longer for what regularises; whether what was left is tried again; how far probes go and how
+long they wait where the start is a guess; and whether other settings are tried first there. On `TO_CHOOSE`, whose tasks
+are not reported, with seeds below 1000. The rows are in `benchmarks/results/tuning-probe-rules.jsonl.xz`: accuracies,
+which the summary compares with keeping the start.
+"""
+
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from math import ceil
+from pathlib import Path
+from statistics import fmean, median
+
+import numpy as np
+
+from benchmarks.markdown import table
+from benchmarks.online.training_suite import PRICE, Session
+from benchmarks.online.trainings import TO_CHOOSE, Task
+from benchmarks.provenance import commit, versions
+from benchmarks.records import Record, append_record, key_of, read_records, results_path
+from farthing.online import OnlineProblem, PairedProbes
+from farthing.online.probes import FROM_GUESS, PATIENCE, SURE, Plan, ProbingPlayer
+from farthing.online.strategy import Observation
+from farthing.trials import Json
+
+PATH = results_path("tuning-probe-rules")
+SEEDS = range(10)
+KEPT, TODAY = "keep the start", "today"
+SITUATIONS = (("plausible", "initial"), ("plausible", "guess"), ("poor", "guess"))
+REGULARIZING = ("dropout", "decay", "shift", "noise")
+"""Parts of names."""
+
+
+@dataclass(frozen=True)
+class Rule(PairedProbes):
+    """The probes of today with other constants, and with what they lack."""
+
+    lasting: float = 0.0
+    """The share of the run over which a gain is confirmed; one decision at least, as today."""
+    regularizing: float = 1.0
+    """Gains by what regularises are confirmed this many times as long."""
+    again: float | None = None
+    """After this share of the run what was left is tried again."""
+    drawn: int = 0
+    """From a guess, so many random settings are probed first."""
+    guess_step: float = FROM_GUESS
+    guess_patience: float = PATIENCE
+
+    def begin(self, problem: OnlineProblem) -> "RulePlayer":
+        if problem.trusted:
+            return RulePlayer(self, problem)
+        rng, encoder = problem.randomness.at("race", 0), problem.encoder
+        drawn = encoder.decode_unit(rng.random((self.drawn, encoder.dimension)))
+        return RulePlayer(self, replace(problem, initial=[*problem.initial, *drawn]))
+
+
+class RulePlayer(ProbingPlayer):
+    def __init__(self, rule: Rule, problem: OnlineProblem) -> None:
+        super().__init__(rule if problem.trusted else replace(rule, step=rule.guess_step), problem)
+        self._rule, self._lasted = rule, 0
+        self._left: Json = None
+        self._again_at = problem.rounds + 1
+
+    def _plan(self, decision: int) -> Plan:
+        now = self._now
+        if now.kind == "confirm" and self._lasted and now.decided == decision - 1:
+            return self._plan_confirmation(decision)
+        self._lasted = 0
+        if decision >= self._again_at:
+            now.wait = 1.0
+        return super()._plan(decision)
+
+    def _next_probe(self, decision: int) -> Json:
+        if decision < self._again_at or self._left in (None, self._now.incumbent):
+            return super()._next_probe(decision)
+        self._again_at = self._problem.rounds + 1
+        return self._left
+
+    def _confirm(self, observation: Observation) -> None:
+        now, before = self._now, self._now.previous
+        lasted = self._lasted + 1
+        if self._deviations(observation) >= SURE and lasted < self._must_last():
+            self._lasted = lasted
+            self._stayed(observation)
+            return
+        self._lasted = 0
+        super()._confirm(observation)
+        if now.failures == 0 and self._rule.again is not None:
+            self._left, self._again_at = before, observation.round + self._decisions(self._rule.again)
+
+    def _must_last(self) -> int:
+        least = max(1, self._decisions(self._rule.lasting))
+        return ceil(self._rule.regularizing * least) if self._changes_what_regularizes() else least
+
+    def _changes_what_regularizes(self) -> bool:
+        now = self._now
+        changed = [name for name, value in now.incumbent.items() if now.previous and now.previous.get(name) != value]
+        return any(part in name for name in changed for part in REGULARIZING)
+
+    def _decisions(self, share: float) -> int:
+        return round(share * self._problem.rounds)
+
+    def _go_back(self, *, is_worse: bool) -> None:
+        super()._go_back(is_worse=is_worse)
+        self._lasted = 0
+        if not self._problem.trusted:
+            self._now.wait = self._rule.guess_patience**self._now.failures
+
+
+RULES: Mapping[str, Rule] = {
+    TODAY: Rule(),
+    "confirmed over a tenth": Rule(lasting=0.1),
+    "confirmed over a fifth": Rule(lasting=0.2),
+    "regularising confirmed twice": Rule(regularizing=2.0),
+    "confirmed over a tenth, regularising over a fifth": Rule(lasting=0.1, regularizing=2.0),
+    "left tried again after a tenth": Rule(again=0.1),
+    "left tried again after a fifth": Rule(again=0.2),
+    "guess: step 0.2": Rule(guess_step=0.2),
+    "guess: step 0.4": Rule(guess_step=0.4),
+    "guess: patience 1.1": Rule(guess_patience=1.1),
+    "guess: 3 drawn first": Rule(drawn=3),
+    "guess: 7 drawn first": Rule(drawn=7),
+}
+
+
+@dataclass(frozen=True)
+class Game:
+    task: Task
+    start: str
+    told: str
+    can_undo: bool
+    rule: str
+    seed: int
+
+    @property
+    def identity(self) -> Record:
+        told = "" if self.rule == KEPT else f", {self.told}{', with save and restore' * self.can_undo}"
+        return {
+            "problem": f"{self.task.name}, {self.start} start{told}",
+            "method": self.rule,
+            "seed": self.seed,
+            "settings": {"rounds": self.task.rounds},
+        }
+
+    def result(self) -> Record:
+        session = Session(self.task, self.task.starts[self.start], self.seed, PRICE)
+        if self.rule == KEPT:
+            outcome = session.played(lambda round: self.task.starts[self.start])
+        else:
+            outcome = session.tuned(RULES[self.rule], can_undo=self.can_undo, is_guess=self.told == "guess")
+        return {**self.identity, "accuracy": outcome.accuracy, "undone": outcome.undone}
+
+
+def games(seeds: Sequence[int]) -> Iterator[Game]:
+    for seed, task in product(seeds, TO_CHOOSE):
+        yield from (Game(task, start, "", False, KEPT, seed) for start in task.starts)
+    for rule, seed, task in product(RULES, seeds, TO_CHOOSE):
+        for (start, told), can_undo in product(SITUATIONS, (False, True)):
+            if told == "guess" or not rule.startswith("guess"):
+                yield Game(task, start, told, can_undo, rule, seed)
+
+
+def main(path: Path = PATH) -> None:
+    present = {key_of(record) for record in read_records(path)}
+    for game in games(SEEDS):
+        if key_of(game.identity) not in present:
+            append_record(path, {**game.result(), "versions": versions(("numpy", "scipy")), **commit()})
+    sys.stdout.write(summary(read_records(path)) + "\n")
+
+
+def summary(records: Sequence[Record]) -> str:
+    """Gains over keeping the start, over all tasks, and wins and losses against the rule of today in pairs."""
+    found = {(one["problem"], one["method"], one["seed"]): one["accuracy"] for one in records}
+    rows = [["", "runs", "mean gain", "median", "worst", "more than .02 below", "against today"]]
+    for (start, told), undo in product(SITUATIONS, ("", ", with save and restore")):
+        for rule in RULES:
+            suffix = f", {start} start, {told}{undo}"
+            own = [key for key in found if key[1] == rule and key[0].endswith(suffix)]
+            if not own:
+                continue
+            kept = {key: found[f"{key[0].removesuffix(suffix)}, {start} start", KEPT, key[2]] for key in own}
+            gains = [found[key] - kept[key] for key in own]
+            over = [found[key] - found[key[0], TODAY, key[2]] for key in own]
+            rows.append(
+                [
+                    f"{start}, {told}{undo}: {rule}",
+                    str(len(gains)),
+                    *(f"{one:+.3f}" for one in (fmean(gains), median(gains), min(gains))),
+                    str(sum(gain < -0.02 for gain in gains)),
+                    f"{fmean(over):+.4f} ± {np.std(over) / len(over) ** 0.5:.4f}, "
+                    f"{sum(one > 0 for one in over)} to {sum(one < 0 for one in over)}",
+                ]
+            )
+    return table(rows)
+
+
+if __name__ == "__main__":
+    main()
