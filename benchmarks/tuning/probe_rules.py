@@ -27,7 +27,7 @@ from farthing.online.strategy import Observation
 from farthing.trials import Json
 
 PATH = results_path("tuning-probe-rules")
-SEEDS = range(10)
+SEEDS = range(6)
 KEPT, TODAY = "keep the start", "today"
 SITUATIONS = (("plausible", "initial"), ("plausible", "guess"), ("poor", "guess"))
 REGULARIZING = ("dropout", "decay", "shift", "noise")
@@ -48,6 +48,8 @@ class Rule(PairedProbes):
     """From a guess, so many random settings are probed first."""
     guess_step: float = FROM_GUESS
     guess_patience: float = PATIENCE
+    trusted_bold: bool = True
+    """Whether steps from a start that is trusted are twice as long while nothing was gained, or staying loses."""
 
     def begin(self, problem: OnlineProblem) -> "RulePlayer":
         if problem.trusted:
@@ -78,6 +80,9 @@ class RulePlayer(ProbingPlayer):
             return super()._next_probe(decision)
         self._again_at = self._problem.rounds + 1
         return self._left
+
+    def _may_be_bold(self, decision: int) -> bool:
+        return (self._rule.trusted_bold or not self._problem.trusted) and super()._may_be_bold(decision)
 
     def _confirm(self, observation: Observation) -> None:
         now, before = self._now, self._now.previous
@@ -112,18 +117,20 @@ class RulePlayer(ProbingPlayer):
 
 RULES: Mapping[str, Rule] = {
     TODAY: Rule(),
-    "confirmed over a tenth": Rule(lasting=0.1),
-    "confirmed over a fifth": Rule(lasting=0.2),
-    "regularising confirmed twice": Rule(regularizing=2.0),
-    "confirmed over a tenth, regularising over a fifth": Rule(lasting=0.1, regularizing=2.0),
+    "trusted: never bold": Rule(trusted_bold=False),
     "left tried again after a tenth": Rule(again=0.1),
-    "left tried again after a fifth": Rule(again=0.2),
-    "guess: step 0.2": Rule(guess_step=0.2),
-    "guess: step 0.4": Rule(guess_step=0.4),
-    "guess: patience 1.1": Rule(guess_patience=1.1),
-    "guess: 3 drawn first": Rule(drawn=3),
+    "regularising confirmed twice": Rule(regularizing=2.0),
+    "confirmed over a tenth": Rule(lasting=0.1),
+    "guess: patience 1": Rule(guess_patience=1.0),
     "guess: 7 drawn first": Rule(drawn=7),
+    "guess: 3 drawn first": Rule(drawn=3),
+    "guess: step 0.4": Rule(guess_step=0.4),
+    "guess: step 0.2": Rule(guess_step=0.2),
+    "left tried again after a fifth": Rule(again=0.2),
+    "confirmed over a tenth, regularising over a fifth": Rule(lasting=0.1, regularizing=2.0),
 }
+UNDOING = (TODAY,)
+"""Rules that are played with `save=` and `restore=` too."""
 
 
 @dataclass(frozen=True)
@@ -159,8 +166,9 @@ def games(seeds: Sequence[int]) -> Iterator[Game]:
         yield from (Game(task, start, "", False, KEPT, seed) for start in task.starts)
     for rule, seed, task in product(RULES, seeds, TO_CHOOSE):
         for (start, told), can_undo in product(SITUATIONS, (False, True)):
-            if told == "guess" or not rule.startswith("guess"):
-                yield Game(task, start, told, can_undo, rule, seed)
+            if rule.startswith({"initial": "guess", "guess": "trusted"}[told]) or (can_undo and rule not in UNDOING):
+                continue
+            yield Game(task, start, told, can_undo, rule, seed)
 
 
 def main(path: Path = PATH) -> None:
