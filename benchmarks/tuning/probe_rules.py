@@ -22,7 +22,7 @@ from benchmarks.online.trainings import TO_CHOOSE, Task
 from benchmarks.provenance import commit, versions
 from benchmarks.records import Record, append_record, key_of, read_records, results_path
 from farthing.online import OnlineProblem, PairedProbes
-from farthing.online.probes import FROM_GUESS, PATIENCE, SURE, Plan, ProbingPlayer
+from farthing.online.probes import FROM_GUESS, LARGEST_UNCLEAR_STEP, PATIENCE, SURE, Plan, ProbingPlayer
 from farthing.online.strategy import Observation
 from farthing.trials import Json
 
@@ -49,7 +49,10 @@ class Rule(PairedProbes):
     guess_step: float = FROM_GUESS
     guess_patience: float = PATIENCE
     trusted_bold: bool = True
-    """Whether steps from a start that is trusted are twice as long while nothing was gained, or staying loses."""
+    guess_bold: bool = True
+    """Whether steps are twice as long while nothing was gained, or staying loses."""
+    guess_unclear: float = LARGEST_UNCLEAR_STEP[False]
+    """How long steps may become after probes that tell nothing, as a multiple of the first one."""
 
     def begin(self, problem: OnlineProblem) -> "RulePlayer":
         if problem.trusted:
@@ -82,7 +85,8 @@ class RulePlayer(ProbingPlayer):
         return self._left
 
     def _may_be_bold(self, decision: int) -> bool:
-        return (self._rule.trusted_bold or not self._problem.trusted) and super()._may_be_bold(decision)
+        is_allowed = self._rule.trusted_bold if self._problem.trusted else self._rule.guess_bold
+        return is_allowed and super()._may_be_bold(decision)
 
     def _confirm(self, observation: Observation) -> None:
         now, before = self._now, self._now.previous
@@ -109,23 +113,27 @@ class RulePlayer(ProbingPlayer):
         return round(share * self._problem.rounds)
 
     def _go_back(self, *, is_worse: bool) -> None:
+        step = self._now.step
         super()._go_back(is_worse=is_worse)
         self._lasted = 0
         if not self._problem.trusted:
             self._now.wait = self._rule.guess_patience**self._now.failures
+            self._now.step = min(self._now.step, max(step, self._rule.guess_unclear * self._first_step))
 
 
 RULES: Mapping[str, Rule] = {
     TODAY: Rule(),
     "trusted: never bold": Rule(trusted_bold=False),
-    "left tried again after a tenth": Rule(again=0.1),
-    "regularising confirmed twice": Rule(regularizing=2.0),
-    "confirmed over a tenth": Rule(lasting=0.1),
     "guess: patience 1": Rule(guess_patience=1.0),
     "guess: 7 drawn first": Rule(drawn=7),
-    "guess: 3 drawn first": Rule(drawn=3),
+    "guess: unclear steps no longer": Rule(guess_unclear=1.0),
+    "guess: never bold": Rule(guess_bold=False),
+    "left tried again after a tenth": Rule(again=0.1),
     "guess: step 0.4": Rule(guess_step=0.4),
     "guess: step 0.2": Rule(guess_step=0.2),
+    "guess: 3 drawn first": Rule(drawn=3),
+    "regularising confirmed twice": Rule(regularizing=2.0),
+    "confirmed over a tenth": Rule(lasting=0.1),
     "left tried again after a fifth": Rule(again=0.2),
     "confirmed over a tenth, regularising over a fifth": Rule(lasting=0.1, regularizing=2.0),
 }
