@@ -30,6 +30,7 @@ PATH = results_path("tuning-probe-rules")
 SEEDS = range(6)
 KEPT, TODAY = "keep the start", "today"
 SITUATIONS = (("plausible", "initial"), ("plausible", "guess"), ("poor", "guess"))
+ALWAYS, WHERE_URGENT, NEVER = 2.0, 1.0, 0.0
 REGULARIZING = ("dropout", "decay", "shift", "noise")
 """Parts of names."""
 
@@ -48,9 +49,9 @@ class Rule(PairedProbes):
     """From a guess, so many random settings are probed first."""
     guess_step: float = FROM_GUESS
     guess_patience: float = PATIENCE
-    trusted_bold: bool = True
-    guess_bold: bool = True
-    """Whether steps are twice as long while nothing was gained, or staying loses."""
+    trusted_bold: float = ALWAYS
+    guess_bold: float = ALWAYS
+    """Whether steps are twice as long where nothing was gained or staying loses, only where staying loses, or never."""
     guess_unclear: float = LARGEST_UNCLEAR_STEP[False]
     """How long steps may become after probes that tell nothing, as a multiple of the first one."""
 
@@ -85,8 +86,8 @@ class RulePlayer(ProbingPlayer):
         return self._left
 
     def _may_be_bold(self, decision: int) -> bool:
-        is_allowed = self._rule.trusted_bold if self._problem.trusted else self._rule.guess_bold
-        return is_allowed and super()._may_be_bold(decision)
+        bold = self._rule.trusted_bold if self._problem.trusted else self._rule.guess_bold
+        return bold != NEVER and (bold == ALWAYS or self._is_urgent()) and super()._may_be_bold(decision)
 
     def _confirm(self, observation: Observation) -> None:
         now, before = self._now, self._now.previous
@@ -123,11 +124,13 @@ class RulePlayer(ProbingPlayer):
 
 RULES: Mapping[str, Rule] = {
     TODAY: Rule(),
-    "trusted: never bold": Rule(trusted_bold=False),
+    "trusted: never bold": Rule(trusted_bold=NEVER),
+    "trusted: bold only where staying loses": Rule(trusted_bold=WHERE_URGENT),
     "guess: patience 1": Rule(guess_patience=1.0),
     "guess: 7 drawn first": Rule(drawn=7),
     "guess: unclear steps no longer": Rule(guess_unclear=1.0),
-    "guess: never bold": Rule(guess_bold=False),
+    "guess: bold only where staying loses": Rule(guess_bold=WHERE_URGENT),
+    "guess: never bold": Rule(guess_bold=NEVER),
     "left tried again after a tenth": Rule(again=0.1),
     "guess: step 0.4": Rule(guess_step=0.4),
     "guess: step 0.2": Rule(guess_step=0.2),
