@@ -22,7 +22,7 @@ from benchmarks.online.trainings import TO_CHOOSE, Task
 from benchmarks.provenance import commit, versions
 from benchmarks.records import Record, append_record, key_of, read_records, results_path
 from farthing.online import OnlineProblem, PairedProbes
-from farthing.online.probes import FROM_GUESS, LARGEST_UNCLEAR_STEP, PATIENCE, SURE, Plan, ProbingPlayer
+from farthing.online.probes import FROM_GUESS, LARGEST, LARGEST_UNCLEAR_STEP, PATIENCE, SURE, Plan, ProbingPlayer
 from farthing.online.strategy import Observation
 from farthing.trials import Json
 
@@ -47,6 +47,12 @@ class Rule(PairedProbes):
     """After this share of the run what was left is tried again."""
     drawn: int = 0
     """From a guess, so many random settings are probed first."""
+    spread: bool = False
+    """Whether these are one in each of as many parts of every range, in random order, and no probe waits for them."""
+    early: float = 1.0
+    """In this share of the run."""
+    guess_lasts: float = SURE
+    """From a guess a gain is confirmed by this many deviations."""
     guess_step: float = FROM_GUESS
     guess_patience: float = PATIENCE
     trusted_bold: float = ALWAYS
@@ -59,7 +65,11 @@ class Rule(PairedProbes):
         if problem.trusted:
             return RulePlayer(self, problem)
         rng, encoder = problem.randomness.at("race", 0), problem.encoder
-        drawn = encoder.decode_unit(rng.random((self.drawn, encoder.dimension)))
+        cube = rng.random((self.drawn, encoder.dimension))
+        if self.spread:
+            order = rng.permuted(np.tile(np.arange(self.drawn)[:, None], encoder.dimension), axis=0)
+            cube = (order + cube) / self.drawn
+        drawn = encoder.decode_unit(cube)
         return RulePlayer(self, replace(problem, initial=[*problem.initial, *drawn]))
 
 
@@ -80,6 +90,8 @@ class RulePlayer(ProbingPlayer):
         return super()._plan(decision)
 
     def _next_probe(self, decision: int) -> Json:
+        if not self._problem.trusted and decision > self._rule.early * self._problem.rounds:
+            self._problem = replace(self._problem, initial=self._problem.initial[:1])
         if decision < self._again_at or self._left in (None, self._now.incumbent):
             return super()._next_probe(decision)
         self._again_at = self._problem.rounds + 1
@@ -97,6 +109,8 @@ class RulePlayer(ProbingPlayer):
             self._stayed(observation)
             return
         self._lasted = 0
+        if not self._problem.trusted and self._rule.guess_lasts <= self._deviations(observation) < SURE:
+            now.before.value = -LARGEST
         super()._confirm(observation)
         if now.failures == 0 and self._rule.again is not None:
             self._left, self._again_at = before, observation.round + self._decisions(self._rule.again)
@@ -118,7 +132,8 @@ class RulePlayer(ProbingPlayer):
         super()._go_back(is_worse=is_worse)
         self._lasted = 0
         if not self._problem.trusted:
-            self._now.wait = self._rule.guess_patience**self._now.failures
+            is_drawing = self._rule.spread and self._now.probes + 1 < len(self._problem.initial)
+            self._now.wait = 1.0 if is_drawing else self._rule.guess_patience**self._now.failures
             self._now.step = min(self._now.step, max(step, self._rule.guess_unclear * self._first_step))
 
 
@@ -130,15 +145,28 @@ RULES: Mapping[str, Rule] = {
     "guess: 7 drawn first": Rule(drawn=7),
     "guess: unclear steps no longer": Rule(guess_unclear=1.0),
     "guess: bold only where staying loses": Rule(guess_bold=WHERE_URGENT),
-    "guess: never bold": Rule(guess_bold=NEVER),
+    **{
+        f"guess: short and rarely bold, {name}": Rule(guess_unclear=1.0, guess_bold=WHERE_URGENT, **more)
+        for name, more in {
+            "3 spread": {"drawn": 3, "spread": True},
+            "5 spread": {"drawn": 5, "spread": True},
+            "3 spread, lasting by 0": {"drawn": 3, "spread": True, "guess_lasts": 0.0},
+            "5 spread, lasting by 0": {"drawn": 5, "spread": True, "guess_lasts": 0.0},
+            "5 spread, lasting by 0, left tried again": {
+                "drawn": 5,
+                "spread": True,
+                "guess_lasts": 0.0,
+                "again": 0.1,
+            },
+        }.items()
+    },
+    "regularising confirmed twice": Rule(regularizing=2.0),
+    "confirmed over a tenth": Rule(lasting=0.1),
     "left tried again after a tenth": Rule(again=0.1),
     "guess: step 0.4": Rule(guess_step=0.4),
     "guess: step 0.2": Rule(guess_step=0.2),
-    "guess: 3 drawn first": Rule(drawn=3),
-    "regularising confirmed twice": Rule(regularizing=2.0),
-    "confirmed over a tenth": Rule(lasting=0.1),
+    "guess: never bold": Rule(guess_bold=NEVER),
     "left tried again after a fifth": Rule(again=0.2),
-    "confirmed over a tenth, regularising over a fifth": Rule(lasting=0.1, regularizing=2.0),
 }
 UNDOING = (TODAY,)
 """Rules that are played with `save=` and `restore=` too."""
