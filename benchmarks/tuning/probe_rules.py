@@ -150,8 +150,8 @@ RULES: Mapping[str, Rule] = {
         for name, more in {
             "3 spread": {"drawn": 3, "spread": True},
             "5 spread": {"drawn": 5, "spread": True},
-            "3 spread, lasting by 0": {"drawn": 3, "spread": True, "guess_lasts": 0.0},
             "5 spread, lasting by 0": {"drawn": 5, "spread": True, "guess_lasts": 0.0},
+            "7 spread, lasting by 0": {"drawn": 7, "spread": True, "guess_lasts": 0.0},
             "5 spread, lasting by 0, left tried again": {
                 "drawn": 5,
                 "spread": True,
