@@ -53,6 +53,8 @@ class Rule(PairedProbes):
     """In this share of the run."""
     guess_lasts: float = SURE
     """From a guess a gain is confirmed by this many deviations."""
+    any_gain: bool = False
+    """Whether from a guess every probe above the forecast is confirmed."""
     guess_step: float = FROM_GUESS
     guess_patience: float = PATIENCE
     trusted_bold: float = ALWAYS
@@ -100,6 +102,13 @@ class RulePlayer(ProbingPlayer):
     def _may_be_bold(self, decision: int) -> bool:
         bold = self._rule.trusted_bold if self._problem.trusted else self._rule.guess_bold
         return bold != NEVER and (bold == ALWAYS or self._is_urgent()) and super()._may_be_bold(decision)
+
+    def _judge(self, observation: Observation) -> None:
+        start = self._start
+        if self._rule.any_gain and not self._problem.trusted:
+            self._start = self._form(observation.place)
+        super()._judge(observation)
+        self._start = start
 
     def _confirm(self, observation: Observation) -> None:
         now, before = self._now, self._now.previous
@@ -149,8 +158,10 @@ RULES: Mapping[str, Rule] = {
         f"guess: short and rarely bold, {name}": Rule(guess_unclear=1.0, guess_bold=WHERE_URGENT, **more)
         for name, more in {
             "3 spread": {"drawn": 3, "spread": True},
-            "5 spread": {"drawn": 5, "spread": True},
             "5 spread, lasting by 0": {"drawn": 5, "spread": True, "guess_lasts": 0.0},
+            "5 spread, any gain": {"drawn": 5, "spread": True, "guess_lasts": 0.0, "any_gain": True},
+            "7 spread, any gain": {"drawn": 7, "spread": True, "guess_lasts": 0.0, "any_gain": True},
+            "5 spread": {"drawn": 5, "spread": True},
             "7 spread, lasting by 0": {"drawn": 7, "spread": True, "guess_lasts": 0.0},
             "5 spread, lasting by 0, left tried again": {
                 "drawn": 5,
