@@ -55,6 +55,8 @@ class Rule(PairedProbes):
     """From a guess a gain is confirmed by this many deviations."""
     any_gain: bool = False
     """Whether from a guess every probe above the forecast is confirmed."""
+    theirs: bool = False
+    """Whether both are so for the settings that are tried first alone."""
     guess_step: float = FROM_GUESS
     guess_patience: float = PATIENCE
     trusted_bold: float = ALWAYS
@@ -105,7 +107,7 @@ class RulePlayer(ProbingPlayer):
 
     def _judge(self, observation: Observation) -> None:
         start = self._start
-        if self._rule.any_gain and not self._problem.trusted:
+        if self._rule.any_gain and self._has_low_bar():
             self._start = self._form(observation.place)
         super()._judge(observation)
         self._start = start
@@ -118,11 +120,15 @@ class RulePlayer(ProbingPlayer):
             self._stayed(observation)
             return
         self._lasted = 0
-        if not self._problem.trusted and self._rule.guess_lasts <= self._deviations(observation) < SURE:
+        if self._has_low_bar() and self._rule.guess_lasts <= self._deviations(observation) < SURE:
             now.before.value = -LARGEST
         super()._confirm(observation)
         if now.failures == 0 and self._rule.again is not None:
             self._left, self._again_at = before, observation.round + self._decisions(self._rule.again)
+
+    def _has_low_bar(self) -> bool:
+        is_first = self._now.probes < len(self._problem.initial)
+        return not self._problem.trusted and (is_first or not self._rule.theirs)
 
     def _must_last(self) -> int:
         least = max(1, self._decisions(self._rule.lasting))
@@ -160,6 +166,20 @@ RULES: Mapping[str, Rule] = {
             "3 spread": {"drawn": 3, "spread": True},
             "5 spread, lasting by 0": {"drawn": 5, "spread": True, "guess_lasts": 0.0},
             "5 spread, any gain": {"drawn": 5, "spread": True, "guess_lasts": 0.0, "any_gain": True},
+            "5 spread, any gain of theirs": {
+                "drawn": 5,
+                "spread": True,
+                "guess_lasts": 0.0,
+                "any_gain": True,
+                "theirs": True,
+            },
+            "7 spread, any gain of theirs": {
+                "drawn": 7,
+                "spread": True,
+                "guess_lasts": 0.0,
+                "any_gain": True,
+                "theirs": True,
+            },
             "7 spread, any gain": {"drawn": 7, "spread": True, "guess_lasts": 0.0, "any_gain": True},
             "5 spread": {"drawn": 5, "spread": True},
             "7 spread, lasting by 0": {"drawn": 7, "spread": True, "guess_lasts": 0.0},
