@@ -173,22 +173,7 @@ RULES: Mapping[str, Rule] = {
                 "any_gain": True,
                 "theirs": True,
             },
-            "7 spread, any gain of theirs": {
-                "drawn": 7,
-                "spread": True,
-                "guess_lasts": 0.0,
-                "any_gain": True,
-                "theirs": True,
-            },
-            "7 spread, any gain": {"drawn": 7, "spread": True, "guess_lasts": 0.0, "any_gain": True},
             "5 spread": {"drawn": 5, "spread": True},
-            "7 spread, lasting by 0": {"drawn": 7, "spread": True, "guess_lasts": 0.0},
-            "5 spread, lasting by 0, left tried again": {
-                "drawn": 5,
-                "spread": True,
-                "guess_lasts": 0.0,
-                "again": 0.1,
-            },
         }.items()
     },
     "regularising confirmed twice": Rule(regularizing=2.0),
@@ -198,8 +183,18 @@ RULES: Mapping[str, Rule] = {
     "guess: step 0.2": Rule(guess_step=0.2),
     "guess: never bold": Rule(guess_bold=NEVER),
     "left tried again after a fifth": Rule(again=0.2),
+    "guess: short and rarely bold, 7 spread, any gain of theirs": Rule(
+        guess_unclear=1.0,
+        guess_bold=WHERE_URGENT,
+        drawn=7,
+        spread=True,
+        guess_lasts=0.0,
+        any_gain=True,
+        theirs=True,
+    ),
 }
-UNDOING = (TODAY,)
+ADOPTED = ("trusted: bold only where staying loses", "guess: short and rarely bold, 5 spread, any gain of theirs")
+UNDOING = (TODAY, *ADOPTED)
 """Rules that are played with `save=` and `restore=` too."""
 
 
