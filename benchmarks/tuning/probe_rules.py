@@ -1,4 +1,4 @@
-"""`python -m benchmarks.tuning.probe_rules`: other rules for `PairedProbes`, each beside the rule of today.
+"""`python -m benchmarks.tuning.probe_rules`: other rules for `PairedProbes`, each beside the one it had before.
 
 How long a gain must last, longer for what regularises; whether what was left is tried again; how far probes go and how
 long they wait where the start is a guess; and whether other settings are tried first there. On `TO_CHOOSE`, whose tasks
@@ -22,7 +22,18 @@ from benchmarks.online.trainings import TO_CHOOSE, Task
 from benchmarks.provenance import commit, versions
 from benchmarks.records import Record, append_record, key_of, read_records, results_path
 from farthing.online import OnlineProblem, PairedProbes
-from farthing.online.probes import FROM_GUESS, LARGEST, LARGEST_UNCLEAR_STEP, PATIENCE, SURE, Plan, ProbingPlayer
+from farthing.online.probes import (
+    BOLD,
+    FROM_GUESS,
+    HARMFUL,
+    LARGEST_UNCLEAR_STEP,
+    PATIENCE,
+    SURE,
+    UNCLEAR,
+    WORSE,
+    Plan,
+    ProbingPlayer,
+)
 from farthing.online.strategy import Observation
 from farthing.trials import Json
 
@@ -37,7 +48,7 @@ REGULARIZING = ("dropout", "decay", "shift", "noise")
 
 @dataclass(frozen=True)
 class Rule(PairedProbes):
-    """The probes of today with other constants, and with what they lack."""
+    """The probes as they were before, with other constants, and with what they lacked."""
 
     lasting: float = 0.0
     """The share of the run over which a gain is confirmed; one decision at least, as today."""
@@ -49,8 +60,6 @@ class Rule(PairedProbes):
     """From a guess, so many random settings are probed first."""
     spread: bool = False
     """Whether these are one in each of as many parts of every range, in random order, and no probe waits for them."""
-    early: float = 1.0
-    """In this share of the run."""
     guess_lasts: float = SURE
     """From a guess a gain is confirmed by this many deviations."""
     any_gain: bool = False
@@ -66,23 +75,25 @@ class Rule(PairedProbes):
     """How long steps may become after probes that tell nothing, as a multiple of the first one."""
 
     def begin(self, problem: OnlineProblem) -> "RulePlayer":
-        if problem.trusted:
-            return RulePlayer(self, problem)
-        rng, encoder = problem.randomness.at("race", 0), problem.encoder
-        cube = rng.random((self.drawn, encoder.dimension))
-        if self.spread:
-            order = rng.permuted(np.tile(np.arange(self.drawn)[:, None], encoder.dimension), axis=0)
-            cube = (order + cube) / self.drawn
-        drawn = encoder.decode_unit(cube)
-        return RulePlayer(self, replace(problem, initial=[*problem.initial, *drawn]))
+        return RulePlayer(self if problem.trusted else replace(self, step=self.guess_step), problem)
 
 
 class RulePlayer(ProbingPlayer):
     def __init__(self, rule: Rule, problem: OnlineProblem) -> None:
-        super().__init__(rule if problem.trusted else replace(rule, step=rule.guess_step), problem)
         self._rule, self._lasted = rule, 0
+        super().__init__(rule, problem)
+        self._of_staying: list[float] = []
         self._left: Json = None
         self._again_at = problem.rounds + 1
+
+    def _first_settings(self) -> list[Json]:
+        given, count = self._problem, 0 if self._problem.trusted else self._rule.drawn
+        rng, encoder = given.randomness.at("race", 0), given.encoder
+        cube = rng.random((count, encoder.dimension))
+        if self._rule.spread and count:
+            order = rng.permuted(np.tile(np.arange(count)[:, None], encoder.dimension), axis=0)
+            cube = (order + cube) / count
+        return [self._form(given.place(params)) for params in [*given.initial, *encoder.decode_unit(cube)]]
 
     def _plan(self, decision: int) -> Plan:
         now = self._now
@@ -93,41 +104,57 @@ class RulePlayer(ProbingPlayer):
             now.wait = 1.0
         return super()._plan(decision)
 
-    def _next_probe(self, decision: int) -> Json:
-        if not self._problem.trusted and decision > self._rule.early * self._problem.rounds:
-            self._problem = replace(self._problem, initial=self._problem.initial[:1])
-        if decision < self._again_at or self._left in (None, self._now.incumbent):
-            return super()._next_probe(decision)
-        self._again_at = self._problem.rounds + 1
-        return self._left
+    def _plan_probe(self, decision: int) -> Plan:
+        self._decision = decision
+        return super()._plan_probe(decision)
 
-    def _may_be_bold(self, decision: int) -> bool:
+    def _next_probe(self) -> Json:
+        now, is_due = self._now, self._decision >= self._again_at
+        if is_due and self._left not in (None, now.incumbent):
+            self._again_at = self._problem.rounds + 1
+            return self._left
+        step, is_bold = now.step, self._is_bold()
+        now.step = min(step * (BOLD if is_bold else 1.0) / (BOLD if self._is_urgent() else 1.0), 1.0)
+        place = super()._next_probe()
+        now.step = step
+        return place
+
+    def _is_bold(self) -> bool:
+        """Before, steps were longer too where nothing was above the first value, if that could be paid for."""
         bold = self._rule.trusted_bold if self._problem.trusted else self._rule.guess_bold
-        return bold != NEVER and (bold == ALWAYS or self._is_urgent()) and super()._may_be_bold(decision)
+        if bold == NEVER or self._is_urgent():
+            return bold != NEVER
+        of, lost = self._of_staying, float(self._problem.can_undo)
+        has_gained = len(of) < 3 or max(of) - of[0] > HARMFUL * self._now.forecast.deviation
+        affordable = self._covers(self._now.allowance.validation_cost + lost, self._decision)
+        return bold == ALWAYS and not has_gained and affordable
+
+    def _stayed(self, observation: Observation) -> None:
+        self._of_staying.append(observation.reward)
+        super()._stayed(observation)
 
     def _judge(self, observation: Observation) -> None:
-        start = self._start
-        if self._rule.any_gain and self._has_low_bar():
-            self._start = self._form(observation.place)
+        self._bar = 0.0 if self._rule.any_gain and self._has_low_bar() else SURE
         super()._judge(observation)
-        self._start = start
+
+    def _least_gain(self) -> float:
+        return self._bar
 
     def _confirm(self, observation: Observation) -> None:
         now, before = self._now, self._now.previous
         lasted = self._lasted + 1
-        if self._deviations(observation) >= SURE and lasted < self._must_last():
+        self._bar = self._rule.guess_lasts if self._has_low_bar() else SURE
+        if self._deviations(observation) >= self._bar and lasted < self._must_last():
             self._lasted = lasted
             self._stayed(observation)
             return
         self._lasted = 0
-        if self._has_low_bar() and self._rule.guess_lasts <= self._deviations(observation) < SURE:
-            now.before.value = -LARGEST
         super()._confirm(observation)
         if now.failures == 0 and self._rule.again is not None:
             self._left, self._again_at = before, observation.round + self._decisions(self._rule.again)
 
     def _has_low_bar(self) -> bool:
-        is_first = self._now.probes < len(self._problem.initial)
+        is_first = self._now.probes < len(self._first)
         return not self._problem.trusted and (is_first or not self._rule.theirs)
 
     def _must_last(self) -> int:
@@ -143,13 +170,15 @@ class RulePlayer(ProbingPlayer):
         return round(share * self._problem.rounds)
 
     def _go_back(self, *, is_worse: bool) -> None:
-        step = self._now.step
+        now, rule, step = self._now, self._rule, self._now.step
         super()._go_back(is_worse=is_worse)
         self._lasted = 0
-        if not self._problem.trusted:
-            is_drawing = self._rule.spread and self._now.probes + 1 < len(self._problem.initial)
-            self._now.wait = 1.0 if is_drawing else self._rule.guess_patience**self._now.failures
-            self._now.step = min(self._now.step, max(step, self._rule.guess_unclear * self._first_step))
+        is_drawing = rule.spread and self._has_untried()
+        now.wait = 1.0 if is_drawing else (PATIENCE if self._problem.trusted else rule.guess_patience) ** now.failures
+        usual = LARGEST_UNCLEAR_STEP[self._problem.can_undo]
+        longest = usual if self._problem.trusted else min(usual, rule.guess_unclear)
+        now.step = step
+        self._rescale_step(WORSE if is_worse else UNCLEAR, most=max(step, longest * self._first_step))
 
 
 RULES: Mapping[str, Rule] = {
