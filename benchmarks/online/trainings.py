@@ -183,7 +183,7 @@ def clothes(training: int, kinds: tuple[int, ...]) -> Examples:
     with gzip.open(data_folder() / CLOTHES[0]) as file:
         images = np.frombuffer(file.read(), np.uint8, offset=16).reshape(-1, 14, 2, 14, 2).mean(axis=(2, 4))
     with gzip.open(data_folder() / CLOTHES[1]) as file:
-        labels = np.frombuffer(file.read(), np.uint8, offset=8)
+        labels = np.frombuffer(file.read(), np.uint8, offset=8).astype(int)
     chosen = np.isin(labels, kinds)
     return _parted(images[chosen].reshape(chosen.sum(), -1), labels[chosen], sizes=(training, TABLE_VALIDATED))
 

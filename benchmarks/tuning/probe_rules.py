@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import product
 from math import ceil
 from pathlib import Path
-from statistics import fmean, median
+from statistics import fmean
 
 import numpy as np
 
@@ -190,37 +190,22 @@ RULES: Mapping[str, Rule] = {
     "guess: unclear steps no longer": Rule(guess_unclear=1.0),
     "guess: bold only where staying loses": Rule(guess_bold=WHERE_URGENT),
     **{
-        f"guess: short and rarely bold, {name}": Rule(guess_unclear=1.0, guess_bold=WHERE_URGENT, **more)
-        for name, more in {
-            "3 spread": {"drawn": 3, "spread": True},
-            "5 spread, lasting by 0": {"drawn": 5, "spread": True, "guess_lasts": 0.0},
-            "5 spread, any gain": {"drawn": 5, "spread": True, "guess_lasts": 0.0, "any_gain": True},
-            "5 spread, any gain of theirs": {
-                "drawn": 5,
-                "spread": True,
-                "guess_lasts": 0.0,
-                "any_gain": True,
-                "theirs": True,
-            },
-            "5 spread": {"drawn": 5, "spread": True},
+        f"guess: short and rarely bold, {name}": replace(rule, guess_unclear=1.0, guess_bold=WHERE_URGENT)
+        for name, rule in {
+            "3 spread": Rule(drawn=3, spread=True),
+            "5 spread": Rule(drawn=5, spread=True),
+            "5 spread, lasting by 0": Rule(drawn=5, spread=True, guess_lasts=0.0),
+            "5 spread, any gain": Rule(drawn=5, spread=True, guess_lasts=0.0, any_gain=True),
+            "5 spread, any gain of theirs": Rule(drawn=5, spread=True, guess_lasts=0.0, any_gain=True, theirs=True),
+            "7 spread, any gain of theirs": Rule(drawn=7, spread=True, guess_lasts=0.0, any_gain=True, theirs=True),
         }.items()
     },
     "regularising confirmed twice": Rule(regularizing=2.0),
     "confirmed over a tenth": Rule(lasting=0.1),
     "left tried again after a tenth": Rule(again=0.1),
+    "guess: never bold": Rule(guess_bold=NEVER),
     "guess: step 0.4": Rule(guess_step=0.4),
     "guess: step 0.2": Rule(guess_step=0.2),
-    "guess: never bold": Rule(guess_bold=NEVER),
-    "left tried again after a fifth": Rule(again=0.2),
-    "guess: short and rarely bold, 7 spread, any gain of theirs": Rule(
-        guess_unclear=1.0,
-        guess_bold=WHERE_URGENT,
-        drawn=7,
-        spread=True,
-        guess_lasts=0.0,
-        any_gain=True,
-        theirs=True,
-    ),
 }
 ADOPTED = ("trusted: bold only where staying loses", "guess: short and rarely bold, 5 spread, any gain of theirs")
 UNDOING = (TODAY, *ADOPTED)
@@ -274,29 +259,28 @@ def main(path: Path = PATH) -> None:
 
 
 def summary(records: Sequence[Record]) -> str:
-    """Gains over keeping the start, over all tasks, and wins and losses against the rule of today in pairs."""
+    """Of each rule and situation the gain over keeping the start: mean, worst, how many are more than .02 below it, and
+    how often the rule is better and worse than before with the same seed.
+    """
     found = {(one["problem"], one["method"], one["seed"]): one["accuracy"] for one in records}
-    rows = [["", "runs", "mean gain", "median", "worst", "more than .02 below", "against today"]]
-    for (start, told), undo in product(SITUATIONS, ("", ", with save and restore")):
-        for rule in RULES:
-            suffix = f", {start} start, {told}{undo}"
-            own = [key for key in found if key[1] == rule and key[0].endswith(suffix)]
-            if not own:
-                continue
-            kept = {key: found[f"{key[0].removesuffix(suffix)}, {start} start", KEPT, key[2]] for key in own}
-            gains = [found[key] - kept[key] for key in own]
-            over = [found[key] - found[key[0], TODAY, key[2]] for key in own]
-            rows.append(
-                [
-                    f"{start}, {told}{undo}: {rule}",
-                    str(len(gains)),
-                    *(f"{one:+.3f}" for one in (fmean(gains), median(gains), min(gains))),
-                    str(sum(gain < -0.02 for gain in gains)),
-                    f"{fmean(over):+.4f} ± {np.std(over) / len(over) ** 0.5:.4f}, "
-                    f"{sum(one > 0 for one in over)} to {sum(one < 0 for one in over)}",
-                ]
-            )
+    rows = [["rule", *(f"{start}, `{told}=`" for start, told in SITUATIONS)]]
+    for rule, undo in product(RULES, ("", ", with save and restore")):
+        cells = [_cell(found, rule, f", {start} start, {told}{undo}") for start, told in SITUATIONS]
+        if any(cells):
+            rows.append([f"{rule}{undo}", *cells])
     return table(rows)
+
+
+def _cell(found: Mapping[tuple[str, str, int], float], rule: str, situation: str) -> str:
+    own = [key for key in found if key[1] == rule and key[0].endswith(situation)]
+    if not own:
+        return ""
+    start = situation.split(",")[1]
+    gains = [found[key] - found[f"{key[0].removesuffix(situation)},{start}", KEPT, key[2]] for key in own]
+    over = [found[key] - found[key[0], TODAY, key[2]] for key in own]
+    figures = f"{fmean(gains):+.3f} ({min(gains):+.3f})".replace("-", "−")
+    pairs = f", {sum(one > 0 for one in over)}–{sum(one < 0 for one in over)}" * (rule != TODAY)
+    return f"{figures}, {sum(gain < -0.02 for gain in gains)} of {len(gains)}{pairs}"
 
 
 if __name__ == "__main__":
