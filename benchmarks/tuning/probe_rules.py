@@ -197,6 +197,8 @@ RULES: Mapping[str, Rule] = {
             "5 spread, lasting by 0": Rule(drawn=5, spread=True, guess_lasts=0.0),
             "5 spread, any gain": Rule(drawn=5, spread=True, guess_lasts=0.0, any_gain=True),
             "5 spread, any gain of theirs": Rule(drawn=5, spread=True, guess_lasts=0.0, any_gain=True, theirs=True),
+            "7 spread, lasting by 0": Rule(drawn=7, spread=True, guess_lasts=0.0),
+            "7 spread, any gain": Rule(drawn=7, spread=True, guess_lasts=0.0, any_gain=True),
             "7 spread, any gain of theirs": Rule(drawn=7, spread=True, guess_lasts=0.0, any_gain=True, theirs=True),
         }.items()
     },
