@@ -164,6 +164,7 @@ def lines_of(name: str) -> Iterator[Sequence[str]]:
             yield from _of_table(table)
             table = []
             yield from (ANY.findall(clause) for clause in CLAUSE.split(line))
+    yield from _of_table(table)
 
 
 def _of_table(table: Sequence[Sequence[Sequence[str]]]) -> Iterator[Sequence[str]]:

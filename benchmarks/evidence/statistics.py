@@ -19,11 +19,12 @@ from benchmarks.evidence.papers import records, regret_at, runs
 from benchmarks.markdown import table
 from benchmarks.online.training_bars import of_default
 from benchmarks.online.training_report import KEPT, calibration, guess_table
+from benchmarks.online.trainings import TO_REPORT
 from benchmarks.pipelines import near_best, summary
 from benchmarks.records import Record, results_path
 from benchmarks.report import current_records
 from benchmarks.suites import SUITES
-from benchmarks.tuning import branch_rules
+from benchmarks.tuning import branch_rules, probe_rules
 
 Runs: TypeAlias = Mapping[tuple[str, int], float]
 """The regret of each problem and seed."""
@@ -236,19 +237,14 @@ def _means(suite: str, measure: str) -> str:
 
 
 def trainings() -> str:
-    """Gains from guesses, over all tasks and on the stream; and how well the default's predictions fit."""
-    rows = records("online-training")
-    chosen: Sequence[Callable[[str], bool]] = [
-        lambda problem: True,
-        lambda problem: problem.startswith("stream"),
-        lambda problem: problem.startswith(("optdigits", "adult", "spambase")),
-    ]
+    """Gains from guesses on the tasks that nothing was chosen on; and how well the default's predictions fit."""
+    rows, reported = records("online-training"), tuple(f"{task.name}," for task in TO_REPORT)
     tasks = list(of_default(rows).values())
     by_form = [[row for row in own if ("save and restore" in row["method"]) == undoes]
                for undoes in (True, False) for own in tasks]  # fmt: skip
-    guessed = [guess_table(rows, is_chosen, price=0.1) for is_chosen in chosen]
+    guessed = guess_table(rows, lambda problem: problem.startswith(reported), price=0.1)
     fitted = [calibration(own) for own in [*tasks, *by_form]]
-    return "\n\n".join([*guessed, *(line(one.values()) for one in fitted), line(one["z2_mean"] for one in fitted)])
+    return "\n\n".join([guessed, *(line(one.values()) for one in fitted), line(one["z2_mean"] for one in fitted)])
 
 
 def pipelines() -> str:
@@ -437,6 +433,7 @@ STATISTICS: Mapping[str, Callable[[], str]] = {
     "stopping": lost_by_stopping,
     "tuning-curve-rules": tuning_curve_rules,
     "tuning-curves": tuning_curves,
+    "tuning-probe-rules": lambda: probe_rules.summary(records("tuning-probe-rules")),
     "tuning-real-curves": tuning_real_curves,
     "tuning-recommended": recommended,
 }

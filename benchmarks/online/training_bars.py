@@ -76,7 +76,8 @@ def _calibrated(task: str, own: Mapping[str, float]) -> Bar:
 
 
 def _task(problem: str) -> str:
-    return problem.partition(",")[0]
+    """Its name may have a comma."""
+    return problem.partition(" start, ")[0].rpartition(", ")[0]
 
 
 def of_default(records: Sequence[Record]) -> dict[str, list[Record]]:

@@ -95,9 +95,6 @@ FROM_A_GUESS = (
     "default, from a guess",
     "default, with save and restore",
     "default, from a guess, with save and restore",
-    "step 0.2",
-    "step 0.4",
-    "CE-GP-UCB",
     "best fixed of a grid",
 )
 

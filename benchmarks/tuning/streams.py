@@ -1,8 +1,8 @@
 """`python -m benchmarks.tuning.streams`: whether weights should be taken back where the data change under them.
 
 The stream of `online-training` as it is, turning faster and slower, and in jumps; its two starts, twenty seeds that
-nothing was chosen on, and the default with and without `save=` and `restore=`, with `initial=` and with `guess=`. The
-rows are in `benchmarks/results/tuning-streams.jsonl.xz`: the accuracy over the run, beside that of keeping the start.
+nothing was chosen on, and the default with and without `save=` and `restore=`, with `initial=` and with `guess=`. A row
+has the accuracy over the run, beside that of keeping the start. No record of it is kept: run it before citing it.
 """
 
 import sys

@@ -22,7 +22,7 @@ SHORT = 60
 """Lines up to which a module that only one other imports is a paragraph of that one."""
 
 SIZES = {
-    "lines": 62_184,
+    "lines": 62_200,
     "modules": 390,
     "short modules with one importer": 4,
     "class names that stand twice": 3,

@@ -99,7 +99,7 @@ def bayesian() -> Said:
                   [(method, wrong(method)) for method in ("log-ei", "optuna-tpe", "random")]),
             Table("(benchmarks/results/tuning-conditional.jsonl.xz):", rules),
             Table("and noisy.jsonl.xz for the reported functions):", _noise()),
-            Table("(benchmarks/results/tuning-log-ei.jsonl.xz):",
+            Table("(benchmarks/results/tuning-log-ei.jsonl.xz, whose program was not kept):",
                   [(label, _variant(name)) for label, name in VARIANTS.items()]),
         ],
         [

@@ -76,7 +76,7 @@ def pipelines() -> Said:
         ],
         [
             f"and was .379 / .193 / .0402; {unchanged} at 20.",
-            f"was level with TPE (pipeline-sklearn.jsonl.xz, {tpe}).",
+            f"was level with TPE (pipeline-sklearn.jsonl.xz, whose program was not kept, {tpe}).",
             f"That {of(_searched(COUNTED, SEARCHES[0], 4))} are ahead of TPE",
             f"beats cost-blind EI in {won} of {won + lost} pairs, and is level with cooled EI "
             f"({centred['lambo', 'staged-ei-cooled']}) and PrefixEI ({centred['lambo', 'prefix-ei']})",

@@ -47,8 +47,12 @@ class Online(Strategy):
 
 
 def with_new_arguments(settings: Mapping[str, Json]) -> dict[str, Json]:
-    """Settings of a run; arguments that its strategy had not yet when they were written have their defaults."""
+    """Settings of a run; arguments that its strategy had not yet when they were written have their defaults.
+
+    A start that nobody gave is not trusted: earlier versions wrote that it was.
+    """
     known = {"trusted": True, **settings}
+    known["trusted"] = known["trusted"] and bool(known.get("initial"))
     if known.get("strategy"):
         known["strategy"] = json.loads(json.dumps(to_json(online_strategy_from_json(known["strategy"]))))
     return known

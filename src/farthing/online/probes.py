@@ -1,12 +1,13 @@
 """Small probes around the present setting, each compared with what staying would have given.
 
 Training has a state: a bad decision spoils the ones after it, and a value says as much about the past as about the
-params. So nothing far away is tried, a probe counts only against a forecast of the same run, a gain must last before
-it is believed, and probing that gains nothing is done less and less often.
+params. So nothing far away is tried, unless the start is a guess and the run has just begun; a probe counts only
+against a forecast of the same run, a gain must last before it is believed, and probing that gains nothing is done less
+and less often.
 """
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from math import ceil
 from typing import Literal, TypeAlias
 
@@ -35,8 +36,14 @@ FIRST_STEP = {False: 0.1, True: 0.2}
 """How far the first probes go; farther where what they do to the training can be taken back."""
 
 FROM_GUESS = 0.3
-"""How far they go from a setting that is not trusted. Of .2, .3 and .4 the best from the poor starts of
-`online-training`; from plausible ones it does harm (`benchmarks/results/online-training.jsonl.xz`)."""
+"""How far they go from a setting that is not trusted."""
+
+SPREAD = 5
+"""Settings all over the space that are tried first from a setting that is not trusted, while there is little to lose.
+
+The rules from such a setting, and those for longer steps, were chosen by `benchmarks.tuning.probe_rules` on tasks that
+are not reported (`benchmarks/results/tuning-probe-rules.jsonl.xz`).
+"""
 
 BETTER, UNCLEAR, WORSE = 1.6, 1.3, 0.6
 SMALLEST_STEP = 0.5
@@ -47,10 +54,7 @@ Too short a step shows nothing. A long one can destroy a network.
 """
 
 BOLD = 2.0
-"""Steps are this much longer where there is little to lose: staying loses more and more, or has gained nothing yet."""
-
-FEWEST_STAYS = 3
-"""Values of staying before it is said that it has gained nothing."""
+"""Steps are this much longer where there is little to lose: staying loses more and more."""
 
 PATIENCE = 1.3
 """After each failure in a row the next probe is this much later."""
@@ -79,8 +83,9 @@ class PairedProbes(Declaration):
     The present setting is `initial=`, `guess=`, or the middle of the space. It is held and measured; then a neighbour,
     which differs in one param, is held as long and measured too. One that beats the forecast by a deviation is held
     once more. If the gain lasts, it is the present setting from then on, and the next step is longer. Else the tuner
-    goes back, and the next probe is later. A probe is made only while predictions are better than the last value, or
-    while what it may gain is worth its price. Nothing is tried in the last quarter of a run.
+    goes back, and the next probe is later. From a `guess=`, or where no start is given, settings all over the space are
+    tried first. A probe is made only while predictions are better than the last value, or while what it may gain is
+    worth its price. Nothing is tried in the last quarter of a run.
 
     Args:
         step: how far the first probes go, in the unit cube; None is 0.1, 0.2 where the tuner has `save` and
@@ -109,12 +114,6 @@ class Progress:
     decided: int = 0
     previous: Json = None
     """The setting before the last move."""
-    first: float | None = None
-    """The first value of the run."""
-    highest: float | None = None
-    """The highest value of staying."""
-    stays: int = 0
-    """Values of staying so far."""
     saved_at: int | None = None
     """The decision before which the state was saved that can be gone back to."""
     tried: tuple[int, float] | None = None
@@ -139,14 +138,23 @@ class ProbingPlayer:
     def __init__(self, strategy: PairedProbes, problem: OnlineProblem) -> None:
         self._problem = problem
         self._steps = Steps(problem)
-        start = problem.place(problem.initial[0]) if problem.initial else self._steps.middle()
-        self._start = self._form(start)
+        self._first = self._first_settings()
+        self._start = self._first[0]
         usual = FIRST_STEP[problem.can_undo] if problem.trusted else FROM_GUESS
         self._first_step = usual if strategy.step is None else strategy.step
         self._now = Progress(self._start, self._first_step)
         self._now.forecast.size = self._now.before.size = problem.validation_size
         self._now.allowance.validation_cost = problem.validation_cost or 0.0
         self.observations: list[Observation] = []
+
+    def _first_settings(self) -> list[Json]:
+        """The setting to begin with, and those to be tried before its neighbours."""
+        given = self._problem
+        places = [given.place(params) for params in given.initial] or [self._steps.middle()]
+        if not given.trusted:
+            places += self._steps.spread(SPREAD, given.randomness.at("race", 0))
+        forms = [self._form(place) for place in places]
+        return [form for i, form in enumerate(forms) if form not in forms[:i]]
 
     # ------------------------------------------------------------------------------------------------------- the calls
 
@@ -213,7 +221,8 @@ class ProbingPlayer:
             "before": Forecast(**memory["before"]),
             "gradient": Gradient(**memory["gradient"]),
         }
-        self._now = Progress(**{**memory, **parts})
+        known = {each.name: memory[each.name] for each in fields(Progress)}  # earlier versions remembered more
+        self._now = Progress(**{**known, **parts})
 
     # -------------------------------------------------------------------------------------------------------- planning
 
@@ -248,7 +257,7 @@ class ProbingPlayer:
 
     def _plan_probe(self, decision: int) -> Plan:
         """A probe, unless predictions are no better than the last value and it may gain too little for its price."""
-        place, skill = self._next_probe(decision), self.skill
+        place, skill = self._next_probe(), self.skill
         gain, price = self._expected_gain(place), self._price(decision)
         if gain > price or (skill is not None and skill > 0.0):
             return "probe", f"a probe that may gain {gain:.2g}, for a price of {price:.2g}", place
@@ -277,36 +286,23 @@ class ProbingPlayer:
         given = self._problem
         return self._now.allowance.covers(cost, decision=decision, decisions=given.rounds, overhead=given.overhead)
 
-    def _next_probe(self, decision: int) -> Json:
+    def _next_probe(self) -> Json:
         now = self._now
         rng = self._problem.randomness.at("probe", now.probes)
-        if now.probes + 1 < len(self._problem.initial):
-            return self._form(self._problem.place(self._problem.initial[now.probes + 1]))
+        if self._has_untried():
+            return self._first[now.probes + 1]
         if now.may_return and self._is_urgent():
             return self._start
-        step = min(now.step * (BOLD if self._may_be_bold(decision) else 1.0), 1.0)
+        step = min(now.step * (BOLD if self._is_urgent() else 1.0), 1.0)
         return self._form(self._steps.towards(now.gradient, self._place(now.incumbent), step=step, rng=rng))
 
-    def _may_be_bold(self, decision: int) -> bool:
-        """Where there is little to lose; a long step that could be taken back must be affordable to take back."""
-        if self._is_urgent():
-            return True
-        lost = 1.0 if self._problem.can_undo else 0.0
-        return self._has_gained_nothing() and self._covers(self._now.allowance.validation_cost + lost, decision)
+    def _has_untried(self) -> bool:
+        """Whether some of the first settings were not tried yet."""
+        return self._now.probes + 1 < len(self._first)
 
     def _is_urgent(self) -> bool:
         """Whether staying loses more and more."""
         return self._now.forecast.has_fallen(HARMFUL)
-
-    def _has_gained_nothing(self) -> bool:
-        """Whether no value of staying was clearly above the first, so that nothing was learnt that could be lost.
-
-        Gains say nothing about it: they fall while a training learns.
-        """
-        now = self._now
-        if self._problem.gains or now.first is None or now.highest is None or now.stays < FEWEST_STAYS:
-            return False
-        return now.highest - now.first <= HARMFUL * now.forecast.deviation
 
     # --------------------------------------------------------------------------------------------------------- judging
 
@@ -326,7 +322,7 @@ class ProbingPlayer:
         now, z = self._now, self._deviations(observation)
         now.gradient.learn(self._move_to(observation.place), z)
         is_return = self._form(observation.place) == self._start
-        if z > (0.0 if is_return else SURE):
+        if z > (0.0 if is_return else self._least_gain()):
             self._move(observation)
         else:
             now.tried = (observation.round, observation.reward) if z > -HARMFUL else None
@@ -335,6 +331,15 @@ class ProbingPlayer:
                 now.forecast = Forecast(
                     errors=now.forecast.errors, size=now.forecast.size
                 )  # what was known is of a training that is no more
+
+    def _least_gain(self) -> float:
+        """How far above the forecast a probe must be, in deviations.
+
+        Anything will do for settings that are tried first from a guess: while a curve is steep, its forecast is so
+        unsure that hardly a gain is above it by a deviation.
+        """
+        is_first = self._now.probes < len(self._first)
+        return 0.0 if is_first and not self._problem.trusted else SURE
 
     def _compare_again(self, observation: Observation) -> None:
         """Compares the last probe with staying before and after it, which is better than a forecast."""
@@ -355,7 +360,7 @@ class ProbingPlayer:
 
     def _confirm(self, observation: Observation) -> None:
         now, z = self._now, self._deviations(observation)
-        if z < SURE and now.previous is not None:
+        if z < self._least_gain() and now.previous is not None:
             now.incumbent, now.forecast = now.previous, now.before
             self._go_back(is_worse=z < -SURE)
             return
@@ -365,11 +370,7 @@ class ProbingPlayer:
         self._stayed(observation)
 
     def _stayed(self, observation: Observation) -> None:
-        now, value = self._now, observation.reward
-        now.first = value if now.first is None else now.first
-        now.highest = value if now.highest is None else max(now.highest, value)
-        now.stays += 1
-        now.forecast.stayed(observation.round, value)
+        self._now.forecast.stayed(observation.round, observation.reward)
 
     def _fail(self) -> None:
         """The present setting gave no value at all: go back to the one before it."""
@@ -382,8 +383,9 @@ class ProbingPlayer:
     def _go_back(self, *, is_worse: bool) -> None:
         now = self._now
         now.failures += 1
-        now.wait = PATIENCE**now.failures
-        most = max(now.step, LARGEST_UNCLEAR_STEP[self._problem.can_undo] * self._first_step)
+        now.wait = 1.0 if self._has_untried() else PATIENCE**now.failures
+        given = self._problem
+        most = max(now.step, LARGEST_UNCLEAR_STEP[given.can_undo or not given.trusted] * self._first_step)
         self._rescale_step(WORSE if is_worse else UNCLEAR, most=most)
 
     def _take_back(self, decision: int) -> None:

@@ -60,10 +60,13 @@ class Steps:
 
     def middle(self) -> Place:
         """The middle of the space, or the candidate that is nearest to it."""
-        row, rows = self._middle_row(), self._problem.rows
-        if rows is None:
-            return np.asarray(self._encoder.encode(self._encoder.decode(row))[0])
-        return int(np.argmin(_distances(self._features(rows), self._features(row))))
+        return self._nearest(self._middle_row())
+
+    def spread(self, count: int, rng: np.random.Generator) -> list[Place]:
+        """Places all over the space, one in each of `count` parts of every range, or the candidates nearest to them."""
+        unit, width = rng.random((count, self._encoder.dimension)), self._encoder.dimension
+        parts = rng.permuted(np.tile(np.arange(count)[:, None], width), axis=0)
+        return [self._nearest(row[None, :]) for row in self._encoder.from_unit((parts + unit) / count)]
 
     def towards(self, gradient: Gradient, origin: Place, *, step: float, rng: np.random.Generator) -> Place:
         """The neighbour, about a step away, that is best by a draw of the gradient; the origin where it is alone."""
@@ -132,6 +135,12 @@ class Steps:
         return found
 
     # --------------------------------------------------------------------------------------------------------- as rows
+
+    def _nearest(self, row: Array) -> Place:
+        rows = self._problem.rows
+        if rows is None:
+            return np.asarray(self._encoder.encode(self._encoder.decode(row))[0])
+        return int(np.argmin(_distances(self._features(rows), self._features(row))))
 
     def _middle_row(self) -> Array:
         return self._encoder.from_unit(np.full((1, self._encoder.dimension), 0.5))

@@ -61,7 +61,7 @@ class OnlineTuner(Iterator[Decision]):
         strategy: what decides, or its name; by default `PairedProbes`, which tries neighbours of the present setting,
             and `CEGPUCB` where rounds are `stateless`.
         initial: the present setting, which is played until a better one is found; more of them, as a list, are tried
-            first. Without it the default begins in the middle of the space, which is a gamble.
+            first. Without it the default begins in the middle of the space, as from a `guess`.
         overhead: the most that validations and rounds taken back may cost, as a share of the time of training; None
             lifts the bound. "auto" is 0.1, and None where rounds are `stateless`.
         minimize, maximize: the name of the value; `maximize="value"` if neither is given.
@@ -144,13 +144,14 @@ class OnlineTuner(Iterator[Decision]):
         self._reward = reward
         self._cost_unit = cost_unit
         self._clock = as_clock(rare.get("clock"))
+        starts = self._initial(initial, guess, rare.get("learn_from"), storage, name)
         self._online_problem = OnlineProblem(
             space.encoder,
             ceil(rounds / self.hold),
             seed,
             candidates=candidates_of(space, rare.get("candidates")),
-            initial=self._initial(initial, guess, rare.get("learn_from"), storage, name),
-            trusted=guess is None,
+            initial=starts,
+            trusted=guess is None and bool(starts),
             can_undo=save is not None,
             hold=self.hold,
             overhead=overhead,

@@ -222,11 +222,6 @@ def test_a_command_that_makes_records_names_a_program_that_exists(command: str) 
 
 CITED = re.compile(r"benchmarks/results/([a-z0-9*_-]+(?:\.\w+)+)|(?<![\w/-])([a-z0-9_-]+\.jsonl\.xz)")
 SOURCES = ("src/**/*.py", "benchmarks/**/*.py", "docs/**/*.md", "examples/**/*.py", "*.md")
-NOT_RECORDED = {
-    "benchmarks/tuning/streams.py": "tuning-streams.jsonl.xz",
-    "benchmarks/tuning/rent_rules.py": "tuning-rent-rules.jsonl.xz",
-}
-"""Programs whose records were not kept."""
 
 
 def test_every_record_that_is_cited_is_in_the_repository() -> None:
@@ -234,7 +229,7 @@ def test_every_record_that_is_cited_is_in_the_repository() -> None:
     for path in {path for pattern in SOURCES for path in root.glob(pattern)}:
         where = str(path.relative_to(root))
         cited = {first or second for first, second in CITED.findall(path.read_text(encoding="utf-8"))}
-        gone = [name for name in cited - {NOT_RECORDED.get(where)} if not any(RESULTS.glob(name))]
+        gone = [name for name in cited if not any(RESULTS.glob(name))]
         absent.update({where: gone} if gone else {})
     assert absent == {}
 

@@ -23,6 +23,7 @@ from farthing.online.probes import (
     LARGEST_UNCLEAR_STEP,
     PATIENCE,
     SMALLEST_STEP,
+    SPREAD,
     SURE,
     UNCLEAR,
     WORSE,
@@ -437,19 +438,14 @@ def test_after_a_wait_one_check_comes_before_the_probe() -> None:
 
 
 def steps_of(values: Callable[[int], float], **settings: Any) -> list[float]:
-    """How far probes went, in steps of that time, once three values of staying were known; all fail."""
-    given = OnlineProblem(
-        ft.Space({"x": ft.Float(0, 1)}).encoder,
-        30,
-        initial=[{"x": 0.5}],
-        hold=4,
-        **{"overhead": None, "validation_cost": 0.0, **settings},
-    )
+    """How far probes went, in steps of that time; all fail."""
+    space = ft.Space({"x": ft.Float(0, 1)})
+    given = OnlineProblem(space.encoder, 30, initial=[{"x": 0.5}], hold=4, validation_cost=0.0, **settings)
     player, found = PairedProbes(step=0.1).begin(given), []
     for decision in range(1, 16):
         play = player.decide(decision)
         memory = player.memory()
-        if memory["kind"] == "probe" and memory["stays"] >= 3:
+        if memory["kind"] == "probe":
             found.append(abs(memory["place"]["x"] - 0.5) / memory["step"])
         if play.measure:
             below = 0.005 if memory["kind"] == "probe" else 0.0
@@ -457,21 +453,74 @@ def steps_of(values: Callable[[int], float], **settings: Any) -> list[float]:
     return found
 
 
-def stuck(decision: int) -> float:
-    return 0.2 + 0.01 * (decision % 2)
+def test_steps_are_longer_only_where_staying_loses() -> None:
+    """A training that has gained nothing may have nothing left to gain: long steps destroyed such networks."""
+    nothing, losing = steps_of(lambda decision: 0.9 + 0.01 * (decision % 2)), steps_of(lambda t: 0.9 - 2e-3 * t**2)
+    assert nothing == pytest.approx([1.0] * len(nothing))
+    assert losing[-1] == pytest.approx(2.0)
 
 
-def test_steps_are_longer_where_staying_has_gained_nothing_yet() -> None:
-    """Around the first value; a training that has learnt something loses it by a long step."""
-    nothing, much = steps_of(stuck), steps_of(lambda decision: 0.9 - 0.7 * 0.5**decision)
-    assert nothing[0] == pytest.approx(2.0)
-    assert much[0] == pytest.approx(1.0)
-    assert steps_of(stuck, gains=True)[0] == pytest.approx(1.0), "gains do not rise while a training learns"
+# --------------------------------------------------------------------------------------- a start that is not trusted
 
 
-@pytest.mark.parametrize(("overhead", "length"), [(0.2, 2.0), (0.01, 1.0)], ids=["affordable", "too expensive"])
-def test_a_longer_step_that_could_be_taken_back_must_be_affordable_to_take_back(overhead: float, length: float) -> None:
-    assert steps_of(stuck, can_undo=True, overhead=overhead)[0] == pytest.approx(length)
+def guessed(value: Callable[[int, Any], float], **settings: Any) -> list[Any]:
+    return remembered(value, trusted=False, **settings)
+
+
+def test_settings_all_over_the_space_are_tried_first_from_a_guess_and_none_waits() -> None:
+    memories = guessed(lambda _, now: 0.4998 if now["kind"] == "probe" else 0.5)
+    kinds = [memory["kind"] for memory in memories]
+    assert kinds[: 1 + 2 * SPREAD] == ["check", *["check", "probe"] * SPREAD]
+    assert kinds[1 + 2 * SPREAD] == "stay", "neighbours wait as ever"
+    tried = [problem().place(memory["place"]) for memory in memories if memory["kind"] == "probe"][:SPREAD]
+    rates = sorted(row[0] for row in tried if isinstance(row, np.ndarray))
+    assert [int(SPREAD * rate) for rate in rates] == list(range(SPREAD)), "one in each part of the range"
+
+
+def test_among_few_candidates_none_is_tried_first_twice() -> None:
+    ladder = [SPACE.check({**START, "rate": rate}) for rate in (0.001, 0.01, 0.1)]
+    memories = guessed(lambda _, now: 0.4 if now["kind"] == "probe" else 0.5, candidates=ladder, initial=[ladder[0]])
+    first = [memory["place"] for memory in memories if memory["kind"] == "probe"][:2]
+    assert sorted(first) == [1, 2]
+
+
+@pytest.mark.parametrize(("by", "kinds"), [(-0.01, ["probe", "check"]), (0.01, ["probe", "confirm", "probe"])])
+def test_of_the_settings_tried_first_from_a_guess_any_gain_counts_that_lasts(by: float, kinds: list[str]) -> None:
+    """While a curve is steep its forecast is so unsure that hardly a gain is above it by a deviation."""
+    player, observation, forecast = before_probe(trusted=False)
+    player.observe(beating(observation, forecast, by=by))
+    found = ["probe"]
+    for decision in range(4, 3 + len(kinds)):
+        play = player.decide(decision)
+        found.append(player.memory()["kind"])
+        if decision == 4 and by > 0.0:
+            confirmed = replace(observation, round=4, place=play.place)
+            player.observe(beating(confirmed, forecast, by=by))
+    assert found == kinds
+    assert (player.memory()["incumbent"] != started()) is (by > 0.0)
+
+
+def test_neighbours_of_a_guess_must_beat_the_forecast_by_a_deviation() -> None:
+    """Half a deviation above it."""
+
+    def value(t: int, now: Any) -> float:
+        forecast, is_tried = Forecast(**now["forecast"]), now["kind"] == "probe" and now["probes"] > SPREAD
+        return forecast.at(t) + 0.5 * forecast.deviation if is_tried else 0.4998 if now["kind"] == "probe" else 0.5
+
+    memories = guessed(value, decisions=60)
+    assert sum(memory["kind"] == "probe" for memory in memories) > SPREAD
+    assert "confirm" not in [memory["kind"] for memory in memories]
+
+
+def test_steps_from_a_guess_become_no_longer_where_probes_tell_nothing() -> None:
+    assert max(steps_after_probes(guessed(lambda *_: 0.5, decisions=60))) == pytest.approx(1.0)
+
+
+def test_a_player_is_restored_from_a_memory_with_more_than_it_needs() -> None:
+    player, _, _ = before_probe()
+    again = PairedProbes().begin(problem())
+    again.restore([], {**player.memory(), "stays": 3, "highest": 0.5})
+    assert again.memory() == player.memory()
 
 
 # ------------------------------------------------------------------------------------------- the size of a validation

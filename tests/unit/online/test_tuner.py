@@ -255,6 +255,16 @@ def test_a_state_of_before_there_were_guesses_is_one_of_a_trusted_start() -> Non
     assert play(later) == played[7:]
 
 
+def test_a_start_that_nobody_gave_is_a_guess() -> None:
+    rates = ft.Space({"rate": ft.Float(1e-3, 1.0, log=True)})
+    alone = OnlineTuner(rates, rounds=30)
+    assert step_of(alone) == step_of(OnlineTuner(rates, rounds=30, guess={"rate": 0.01}))
+    state = json.loads(json.dumps(alone.state_dict()))
+    assert state["settings"]["trusted"] is False
+    state["settings"]["trusted"] = True  # as earlier versions wrote
+    OnlineTuner(rates, rounds=30).load_state_dict(state)
+
+
 def test_a_run_begins_in_one_way() -> None:
     with pytest.raises(InvalidArgument, match=r"got initial=\{'arm': 'a'\} and guess=\{'arm': 'b'\}\. Keep initial="):
         tuner(initial={"arm": "a"}, guess={"arm": "b"})
