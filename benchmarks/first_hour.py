@@ -6,7 +6,7 @@ that chooses its strategy, the same with its model forced (`TraceKG(halving=Fals
 of this process and of those that it starts. What is judged is what each recommends, trained to the end; that is not
 charged.
 
-`--shared` runs the study that chooses its strategy once more as a small group would: three processes of `farthing
+`--shared` runs the study that chooses its strategy as a small group would: three processes of `farthing
 worker` share it on a PostgreSQL server, until their trials have cost 20 seconds of the clock together.
 """
 
@@ -217,7 +217,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         first_images.images()  # reading them, and importing torch, is no part of a study
     wanted = [Run(problem, method, seed) for seed in seeds for problem in problems for method in METHODS]
     if options.shared:
-        wanted = [Run(problem, SHARED, FIRST_SEED) for problem in problems if problem != "script"]
+        wanted = [Run(problem, SHARED, seed) for seed in seeds for problem in problems if problem != "script"]
     make_missing(results_path(SUITE), wanted, result_of=result_of)
     return 0
 
