@@ -6,8 +6,8 @@ that chooses its strategy, the same with its model forced (`TraceKG(halving=Fals
 of this process and of those that it starts. What is judged is what each recommends, trained to the end; that is not
 charged.
 
-`--shared` runs the study that chooses its strategy as a small group would: three processes of `farthing
-worker` share it on a PostgreSQL server, until their trials have cost 20 seconds of the clock together.
+`--shared` runs the study that chooses its strategy as a small group would: three processes of `farthing worker` share
+it on a PostgreSQL server, until their trials have cost 20 seconds of the clock together.
 """
 
 import argparse
