@@ -160,7 +160,8 @@ def result_of_workers(run: Run) -> Record:
         Path("work.py").write_text(f"from {module} import train\n", encoding="utf-8")
         subprocess.run([*program, "budget", SUITE, "--storage", address, "--cost", str(COST)], check=True)
         worker = [*program, "worker", SUITE, "--storage", address, "--work", "work.py:train", "--until-idle", "--quiet"]
-        for process in [subprocess.Popen(worker) for _ in range(WORKERS)]:
+        alone = {**os.environ, "OMP_NUM_THREADS": "1"}  # as `one_thread`: they share the cores of one machine
+        for process in [subprocess.Popen(worker, env=alone) for _ in range(WORKERS)]:
             if process.wait():
                 raise RuntimeError(f"a worker ended with code {process.returncode}")
         with Study.load(SUITE, address) as study:
@@ -173,6 +174,7 @@ def _record(run: Run, study: Study, work: Work) -> Record:
         "trials": len(study.trials),
         "by_model": sum(map(is_by_model, study.trials)),
         "suggesting_share": suggesting / (suggesting + study.history.cost),
+        "overheads": [trial.overhead for trial in study.trials],
     }
     trained = study.verify(work, executor="inline", progress=False)
     return {

@@ -12,6 +12,7 @@ from benchmarks.markdown import table
 from benchmarks.online import report as online_report
 from benchmarks.online import training_report
 from benchmarks.online.suites import OnlineSuite
+from benchmarks.paired import Difference
 from benchmarks.population import report as population_report
 from benchmarks.records import Record
 from benchmarks.speed.__main__ import as_markdown
@@ -206,6 +207,20 @@ def spreads_table(records: Sequence[Record], keys: Sequence[str], measures: Sequ
     for group, own in groups.items():
         spreads = (Spread.of(float(record[measure]) for record in own) for measure in measures)
         rows.append([*group, *(str(spread) for spread in spreads), str(len(own))])
+    return table(rows)
+
+
+def pairs_table(records: Sequence[Record], measure: str, method: str) -> str:
+    """How a method differs from each other one on the same problems and seeds; less of the measure is better."""
+    scores: dict[tuple[str, int], dict[str, float]] = {}
+    for record in records:
+        scores.setdefault((record["problem"], record["seed"]), {})[record["method"]] = record[measure]
+    rows = [["problem", "pair", f"{measure}: mean difference (end of its 95 % interval) wins–ties–losses"]]
+    for problem in dict.fromkeys(record["problem"] for record in records):
+        own = {pair: found for pair, found in scores.items() if pair[0] == problem}
+        for other in dict.fromkeys(name for found in own.values() for name in found if name != method):
+            if difference := Difference.of(own, method, other):
+                rows.append([problem, f"{method} − {other}", str(difference)])
     return table(rows)
 
 
