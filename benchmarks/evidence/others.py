@@ -211,13 +211,13 @@ def spreads_table(records: Sequence[Record], keys: Sequence[str], measures: Sequ
 
 
 def pairs_table(records: Sequence[Record], measure: str, method: str) -> str:
-    """How a method differs from each other one on the same problems and seeds; less of the measure is better."""
-    scores: dict[tuple[str, int], dict[str, float]] = {}
+    """How a method differs from the others on the same problems, seeds and budgets; less of the measure is better."""
+    scores: dict[tuple[str, float], dict[tuple[str, int], dict[str, float]]] = {}
     for record in records:
-        scores.setdefault((record["problem"], record["seed"]), {})[record["method"]] = record[measure]
+        own = scores.setdefault((record["problem"], record["budget"]), {})
+        own.setdefault((record["problem"], record["seed"]), {})[record["method"]] = record[measure]
     rows = [["problem", "pair", f"{measure}: mean difference (end of its 95 % interval) wins–ties–losses"]]
-    for problem in dict.fromkeys(record["problem"] for record in records):
-        own = {pair: found for pair, found in scores.items() if pair[0] == problem}
+    for (problem, _), own in scores.items():
         for other in dict.fromkeys(name for found in own.values() for name in found if name != method):
             if difference := Difference.of(own, method, other):
                 rows.append([problem, f"{method} − {other}", str(difference)])

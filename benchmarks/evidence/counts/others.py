@@ -3,6 +3,7 @@
 import json
 from collections.abc import Sequence
 from statistics import fmean, median
+from typing import Any
 
 from benchmarks.evidence.counts.counting import (
     Said,
@@ -150,9 +151,11 @@ def cluster() -> Said:
 
 
 def strategies() -> Said:
-    """Of workers that wait while the next suggestion is prepared, or is not."""
-    rows = json.loads(results_path("speed-idle").with_suffix(".json").read_text(encoding="utf-8"))["figures"]["shares"]
+    """Of workers that wait while the next suggestion is prepared, or is not, and of what preparing it costs."""
+    rows = _speed("idle")["shares"]
     own = {row["trials"]: row for row in rows if row["strategy"] == "LogEI"}
+    ahead = _speed("ahead")["all with several workers"]
+    better, worse = map(int, ahead["better–worse"].split("–"))
 
     def idle(trials: int, form: str) -> str:
         return percent(float(own[trials][form].split()[0]), 1)
@@ -161,5 +164,14 @@ def strategies() -> Said:
         sentences=[
             f"wait for {idle(400, 'idle')} of their time with LogEI, and for {idle(400, 'not ahead')} if nothing",
             f"they wait for {idle(100, 'idle').removesuffix(' %')} and {idle(100, 'not ahead')}.",
+            f"end better in {better} and worse in {worse}, the other {ahead['n'] - better - worse} as good: by chance "
+            f"there are as many losses with p = {ahead['chance of as many losses']:.2f}.",
         ]
     )
+
+
+def _speed(name: str) -> dict[str, Any]:
+    """The figures of a benchmark of speed."""
+    text = results_path(f"speed-{name}").with_suffix(".json").read_text(encoding="utf-8")
+    found: dict[str, Any] = json.loads(text)["figures"]
+    return found

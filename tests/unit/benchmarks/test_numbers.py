@@ -38,7 +38,18 @@ DIGITS = re.compile(r"(?<![\w.,])\d+(?: \d{3})*(?![\w.,]*\d)")
 CODE = re.compile(r"^```.*?^```$|`[^`\n]*`|\]\([^)]*\)|§[\d.]+|[Pp]ython [\d.]+", re.DOTALL | re.MULTILINE)
 
 SEQUENTIAL = ("sequential", "optuna-sampler", "conditional", "noisy", "cost-aware", "cheap", "suggesting", "stopping")
-CURVES = ("mf-", "real-", "simulated", "demo", "lightgbm", "predictions", "transfer", "guesses", "stopping")
+CURVES = (
+    "mf-",
+    "real-",
+    "first-hour",
+    "simulated",
+    "demo",
+    "lightgbm",
+    "predictions",
+    "transfer",
+    "guesses",
+    "stopping",
+)
 PAGES: Mapping[str, tuple[str, ...]] = {
     "../README.md": (*SEQUENTIAL, *CURVES, "speed"),
     "systems/bayesian.md": (*SEQUENTIAL, "speed"),
