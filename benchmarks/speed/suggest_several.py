@@ -26,8 +26,8 @@ from farthing.trials.objectives import Objective
 SIZES, QUICK_SIZES = (100, 1000), (50,)
 IN_A_ROW = 5
 MOST_MS = 1000.0
-"""Of a suggestion in a row: a tenth of a trial of ten seconds. One that fits every model has no bar: it comes with every
-5 % more trials."""
+"""Of a suggestion in a row: a tenth of a trial of ten seconds. One that fits every model has no bar: it comes with
+every 5 % more trials."""
 SPACE = Space({f"x{i}": Float(0, 1) for i in range(1, 7)})
 
 
