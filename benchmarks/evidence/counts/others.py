@@ -93,8 +93,13 @@ def objectives() -> Said:
     standings = {other: [won(functions, other, at) for at in (30, 60, 100)] for other in OF_SEVERAL[1:]}
     round_ones = [gap for problem in DTLZ for gap in gaps_on(problem, functions, "optuna-tpe", 30)]
     losses = sum(int(one.split("–")[2]) for found in standings.values() for one in found)
-    assert losses == sum(gap > 0 for problem in DTLZ for other in OF_SEVERAL[1:] for at in (30, 60, 100)
-                         for gap in gaps_on(problem, functions, other, at)), "all losses are on DTLZ2"
+    assert losses == sum(
+        gap > 0
+        for problem in DTLZ
+        for other in OF_SEVERAL[1:]
+        for at in (30, 60, 100)
+        for gap in gaps_on(problem, functions, other, at)
+    ), "all losses are on DTLZ2"
     limited = {at: wtl(gaps("objectives", limits, "log-ehvi", "optuna-tpe", at)) for at in (30, 60, 100)}
     on_tables = [won(tables, "optuna-tpe", at) for at in (30, 60, 100)]
     small = [won("tables under a limit, at equal cost", other, 100) for other in OF_SEVERAL[1:]]

@@ -17,6 +17,8 @@ from statistics import fmean, median
 from typing import Any
 
 import pytest
+from scipy.optimize import minimize_scalar
+from scipy.special import ndtr
 from scipy.stats import binomtest
 
 from benchmarks.evidence.papers import regret_at
@@ -162,9 +164,16 @@ def gains_from_guesses() -> str:
     return "".join(guess_table(records, is_chosen, price=0.1) for is_chosen in chosen)
 
 
+def edge_of_a_limit() -> str:
+    """Where gain times probability is largest if the gain grows with the distance beyond a limit, and how probable."""
+    found = minimize_scalar(lambda z: -z * ndtr(-z), bounds=(0.0, 3.0), method="bounded").x
+    return f"{found:.4f} {ndtr(-found):.4f}"
+
+
 MORE: Mapping[str, Callable[[], str]] = {
     "../README.md": means_of_the_second_live_task,
     "systems/multifidelity.md": means_of_the_second_live_task,
+    "systems/objectives.md": edge_of_a_limit,
     "systems/pipeline.md": printed_of_pipelines,
     "systems/population.md": printed_of_populations,
     "systems/online.md": lambda: printed_of("online-fashion-mnist", "accuracy", middle=fmean) + gains_from_guesses(),

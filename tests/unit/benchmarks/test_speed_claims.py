@@ -110,7 +110,7 @@ def test_what_a_stored_trial_takes_is_recorded() -> None:
     assert f"On SQLite it takes {float(cpu['SQLite, 1 process']['farthing']):.1f} ms and three syncs" in page
     assert figures["syncs a trial, SQLite and journal"]["farthing"] == 3
     faster = [float(rates[on]["farthing / optuna"]) for on in (four, lone)]
-    assert f"finish {faster[0]:.1f} times as many trials a second as Optuna's, one process {faster[1]:.1f} times" in page
+    assert f"finish {faster[0]:.1f} times as many trials a second as Optuna's, one process {faster[1]:.1f}" in page
 
 
 # ------------------------------------------------------------
