@@ -83,6 +83,19 @@ def objectives() -> Said:
         return [regret_at(mine[key], at) - regret_at(theirs[key], at)
                 for key in mine.keys() & theirs.keys() if key[0] == problem]  # fmt: skip
 
+    def beside(other: str) -> list[str]:
+        """In all contests that count evaluations, after 30, 60 and 100."""
+        mine, theirs = (
+            {
+                (row["problem"], row["seed"]): row
+                for row in records("objectives")
+                if row["method"] == method and row["settings"]["allowance"]["unit"] == "evaluations"
+            }
+            for method in ("log-ehvi", other)
+        )
+        return [wtl(regret_at(mine[key], at) - regret_at(theirs[key], at) for key in mine.keys() & theirs.keys())
+                for at in (30, 60, 100)]  # fmt: skip
+
     def beyond(problem: str, method: str) -> str:
         tallies = [row["tallies"]["100"] for row in runs("objectives", limits, method).values()
                    if row["problem"] == problem]  # fmt: skip
@@ -103,6 +116,7 @@ def objectives() -> Said:
     limited = {at: wtl(gaps("objectives", limits, "log-ehvi", "optuna-tpe", at)) for at in (30, 60, 100)}
     on_tables = [won(tables, "optuna-tpe", at) for at in (30, 60, 100)]
     small = [won("tables under a limit, at equal cost", other, 100) for other in OF_SEVERAL[1:]]
+    slow = {other: beside(other) for other in ("optuna-gp", "botorch-qlognehvi")}
     pairs = {sum(map(int, won(along, other, 20, halving).split("–"))) for other in ("asha", "random", "log-ehvi")}
     return Said(
         [
@@ -123,6 +137,8 @@ def objectives() -> Said:
             f"{won(along, 'asha', 20, halving)} after 20, over {pairs.pop()} pairs. After 20 they are "
             f"{won(along, 'bohb', 20, halving)} against BOHB and {won(along, 'random', 20, halving)} against random",
             f"are {won(along, 'log-ehvi', 10, halving)} after 10 and {won(along, 'log-ehvi', 20, halving)} after 20.",
+            *(f"Wins, ties and losses against {name} are {found[0]}, {found[1]} and {found[2]}" for name, found in
+              zip(("it", "BoTorch"), slow.values(), strict=True)),
         ],
     )  # fmt: skip
 
