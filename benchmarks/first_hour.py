@@ -6,8 +6,8 @@ that chooses its strategy, the same with its model forced (`TraceKG(halving=Fals
 of this process and of those that it starts. What is judged is what each recommends, trained to the end; that is not
 charged.
 
-`--shared` runs the study that chooses its strategy once more as a small group would: three processes of `farthing
-worker` share it on a PostgreSQL server, until their trials have cost 20 seconds of the clock together.
+`--shared` runs the study that chooses its strategy as a small group would: three processes of `farthing worker` share
+it on a PostgreSQL server, until their trials have cost 20 seconds of the clock together.
 """
 
 import argparse
@@ -160,7 +160,8 @@ def result_of_workers(run: Run) -> Record:
         Path("work.py").write_text(f"from {module} import train\n", encoding="utf-8")
         subprocess.run([*program, "budget", SUITE, "--storage", address, "--cost", str(COST)], check=True)
         worker = [*program, "worker", SUITE, "--storage", address, "--work", "work.py:train", "--until-idle", "--quiet"]
-        for process in [subprocess.Popen(worker) for _ in range(WORKERS)]:
+        alone = {**os.environ, "OMP_NUM_THREADS": "1"}  # as `one_thread`: they share the cores of one machine
+        for process in [subprocess.Popen(worker, env=alone) for _ in range(WORKERS)]:
             if process.wait():
                 raise RuntimeError(f"a worker ended with code {process.returncode}")
         with Study.load(SUITE, address) as study:
@@ -173,6 +174,7 @@ def _record(run: Run, study: Study, work: Work) -> Record:
         "trials": len(study.trials),
         "by_model": sum(map(is_by_model, study.trials)),
         "suggesting_share": suggesting / (suggesting + study.history.cost),
+        "overheads": [trial.overhead for trial in study.trials],
     }
     trained = study.verify(work, executor="inline", progress=False)
     return {
@@ -217,7 +219,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         first_images.images()  # reading them, and importing torch, is no part of a study
     wanted = [Run(problem, method, seed) for seed in seeds for problem in problems for method in METHODS]
     if options.shared:
-        wanted = [Run(problem, SHARED, FIRST_SEED) for problem in problems if problem != "script"]
+        wanted = [Run(problem, SHARED, seed) for seed in seeds for problem in problems if problem != "script"]
     make_missing(results_path(SUITE), wanted, result_of=result_of)
     return 0
 

@@ -179,7 +179,8 @@ def infeasible_table(contest: Contest, methods: Sequence[str], records: Sequence
         here = [record for record in records if record["problem"] == problem and _counts_infeasible(record)]
         if here:
             own = [[record for record in here if record["method"] == method] for method in methods]
-            rows.append([problem, *(" / ".join(_infeasible(found, amount) for amount in amounts) for found in own)])
+            shares = [[_infeasible(found, amount) for amount in amounts] if found else [] for found in own]
+            rows.append([problem, *map(" / ".join, shares)])
     return table(rows) if len(rows) > 1 else None
 
 

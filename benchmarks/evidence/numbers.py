@@ -26,10 +26,11 @@ CLAUSE = re.compile(r"(?<=[\w)\]])[.;:] |[()]")
 NAMED = re.compile(
     r"benchmarks\.run ([\w-]+)|results/([\w*-]+)\.json|benchmarks\.speed ([\w-]+)|benchmarks/([\w-]+)\.md|"
     r"`([\w-]+)\.jsonl|\*\*`(online-\w+)`\*\*|"
-    r"benchmarks\.(demo|live|recommending)\b|(2_online\.py) --compare"
+    r"benchmarks\.(demo|first_hour|live|recommending)\b|(2_online\.py) --compare"
 )
 PROGRAMS = {
     "demo": "demo-digits",
+    "first_hour": "first-hour",
     "live": "real-live",
     "recommending": "tuning-recommended",
     "2_online.py": "online-fashion-mnist",

@@ -12,6 +12,7 @@ from benchmarks.markdown import table
 from benchmarks.online import report as online_report
 from benchmarks.online import training_report
 from benchmarks.online.suites import OnlineSuite
+from benchmarks.paired import Difference
 from benchmarks.population import report as population_report
 from benchmarks.records import Record
 from benchmarks.speed.__main__ import as_markdown
@@ -206,6 +207,20 @@ def spreads_table(records: Sequence[Record], keys: Sequence[str], measures: Sequ
     for group, own in groups.items():
         spreads = (Spread.of(float(record[measure]) for record in own) for measure in measures)
         rows.append([*group, *(str(spread) for spread in spreads), str(len(own))])
+    return table(rows)
+
+
+def pairs_table(records: Sequence[Record], measure: str, method: str) -> str:
+    """How a method differs from the others on the same problems, seeds and budgets; less of the measure is better."""
+    scores: dict[tuple[str, float], dict[tuple[str, int], dict[str, float]]] = {}
+    for record in records:
+        own = scores.setdefault((record["problem"], record["budget"]), {})
+        own.setdefault((record["problem"], record["seed"]), {})[record["method"]] = record[measure]
+    rows = [["problem", "pair", f"{measure}: mean difference (end of its 95 % interval) wins–ties–losses"]]
+    for (problem, _), own in scores.items():
+        for other in dict.fromkeys(name for found in own.values() for name in found if name != method):
+            if difference := Difference.of(own, method, other):
+                rows.append([problem, f"{method} − {other}", str(difference)])
     return table(rows)
 
 

@@ -10,6 +10,7 @@ from benchmarks.evidence.others import (
     coverage,
     online_section,
     own_table,
+    pairs_table,
     population_section,
     scaling_figure,
     speed_section,
@@ -111,6 +112,9 @@ OTHERS = {
 }
 """Records of another form: what tells their rows apart, and what is measured."""
 
+PAIRED = {"first-hour": ("verified_error", "default")}
+"""Of those the ones of which a method is compared with the others, pair by pair."""
+
 
 def _arenas() -> Iterator[str]:
     for name in ARENAS:
@@ -128,7 +132,8 @@ def _others() -> Iterator[str]:
     for name, (keys, measures) in OTHERS.items():
         if records := read_records(results_path(name)):
             rows = spreads_table([_flat(record) for record in records], keys, measures)
-            yield section(name, *coverage(records), rows, level=2)
+            pairs = [pairs_table(records, *PAIRED[name])] if name in PAIRED else []
+            yield section(name, *coverage(records), rows, *pairs, level=2)
 
 
 def _flat(record: Record) -> Record:

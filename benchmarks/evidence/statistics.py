@@ -11,11 +11,15 @@ from statistics import fmean, median, stdev
 from typing import TypeAlias
 
 import numpy as np
+from scipy.optimize import minimize_scalar
+from scipy.special import ndtr
 from scipy.stats import binomtest
 
 from benchmarks.comparing import score_at
-from benchmarks.evidence.counts.counting import after
+from benchmarks.evidence.counts.counting import after, ends
+from benchmarks.evidence.counts.curves import without_the_first
 from benchmarks.evidence.papers import records, regret_at, runs
+from benchmarks.first_hour import SHARED
 from benchmarks.markdown import table
 from benchmarks.online.training_bars import of_default
 from benchmarks.online.training_report import KEPT, calibration, guess_table
@@ -366,6 +370,24 @@ def lost_by_stopping() -> str:
     return "\n".join(f"{row['lost']:.4f}" for row in records("stopping"))
 
 
+def first_hours() -> str:
+    """How much more error than others the default has on each problem, and in percent what it spends on suggesting."""
+    problems = tuple(dict.fromkeys(row["problem"] for row in records("first-hour")))
+    more = [ends("first-hour", "default", other, problem, "-verified_error")
+            for other in ("model forced", "ASHA") for problem in problems]  # fmt: skip
+    errors = [figure for gaps in more for figure in (fmean(gaps), stdev(gaps) / math.sqrt(len(gaps)))]
+    default = [own for key, own in groups_of("first-hour", "method", "problem") if key[0] in ("default", SHARED)]
+    shares = [median(100.0 * row["suggesting_share"] for row in own) for own in default]
+    later = [100.0 * without_the_first(row) for row in records("first-hour") if row["method"] == SHARED]
+    return "\n".join(map(line, (errors, shares, (min(later), max(later)))))
+
+
+def edge_of_a_limit() -> str:
+    """Where gain times probability is largest if the gain grows with the distance beyond a limit, and how probable."""
+    found = minimize_scalar(lambda z: -z * ndtr(-z), bounds=(0.0, 3.0), method="bounded").x
+    return line([found, ndtr(-found)])
+
+
 def sign_tests_of_the_sampler() -> str:
     rows = {(row["method"], row["problem"], row["seed"]): row for row in records("optuna-sampler")}
     found = []
@@ -408,12 +430,14 @@ STATISTICS: Mapping[str, Callable[[], str]] = {
     "cost-aware": shares_of_suggesting,
     "conditional": lambda: f"{rules_of_branches()}\n\n{looks_elsewhere()}",
     "demo-digits": of_seeds("demo-digits", "validation_error", "test_error"),
+    "first-hour": first_hours,
     "lightgbm-rounds": of_seeds("lightgbm-rounds", "test_loss"),
     "mf-curves": of_suite("mf-curves"),
     "mf-curves-mean": of_suite("mf-curves-mean"),
     "mf-gradients": lambda: f"{of_suite('mf-gradients')()}\n{gradients()}",
     "mf-synthetic": lambda: f"{of_suite('mf-synthetic')()}\n{beside_botorch()}",
     "noisy": noise,
+    "objectives": edge_of_a_limit,
     "online-arms": by_method("online-arms", "regret", "queries"),
     "online-fashion-mnist": of_seeds("online-fashion-mnist", "accuracy", "seconds"),
     "online-augmentation": gains("online-augmentation"),

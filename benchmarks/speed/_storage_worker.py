@@ -16,7 +16,9 @@ from benchmarks.speed._sync_counter import syncs
 
 STUDY = "benchmark"
 PARAMETERS = ("a", "b", "c", "d")
-WARM_UP = 3
+WARM_UP = 6
+"""Trials before the first that is measured. With its sixth a study writes down how long its trials take, as it does
+four times in its first thousand: that is no part of a trial."""
 
 FullTrial = Callable[[], None]
 """Asks for four parameters, reports once and tells the result; each step durable when it returns."""

@@ -11,7 +11,7 @@ import math
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from typing import Any
 from benchmarks.bars import Bar, Result
 from benchmarks.problems.synthetic import FUNCTIONS, Function
 from benchmarks.provenance import commit
-from benchmarks.records import RESULTS, read_records
+from benchmarks.records import RESULTS, read_records, summary
 from benchmarks.spread import Spread
 from farthing import Budget, Fidelity, LogEI, RunningTrial, Space, Study, TraceKG
 from farthing.costs import FakeClock
@@ -31,7 +31,8 @@ from farthing.trials import Attempt
 PATH = RESULTS / "suggesting-ahead.jsonl"
 WORKERS = (1, 2, 8)
 FEWEST_PAIRS = 10
-"""With fewer nothing is beyond error: the bar then counts as not measured."""
+"""With fewer nothing is beyond error: the bar then counts as not measured. All with several workers count together
+too."""
 EQUAL = 1e-4
 """Regrets that differ by less count as equal: the functions range over several units, and with little effort the last
 digits of what is solved, or of a local optimum, are found later."""
@@ -159,10 +160,11 @@ def run(*, seeds: int, quick: bool) -> Result:
         if key not in records:
             records[key] = regret(*key)
             _write(PATH, key, records[key])
-    rows = [_row(records, problem, workers) for problem, workers in product(PROBLEMS, WORKERS)]
-    worse = [
-        f"{row['problem']} with {row['workers']} workers" for row in rows if row["chance of as many losses"] < 0.05
-    ]
+    cells = {cell: _pairs(records, *cell) for cell in product(PROBLEMS, WORKERS)}
+    rows = [{"problem": problem, "workers": n, **_row(pairs)} for (problem, n), pairs in cells.items()]
+    several = _standing([pair for (_, workers), pairs in cells.items() if workers > 1 for pair in pairs])
+    worse = [f"{row['problem']} with {row['workers']} workers" for row in rows if _is_worse(row)]
+    worse += ["all with several workers together"] if _is_worse(several) else []
     is_enough = min(row["n"] for row in rows) >= FEWEST_PAIRS
     bar = Bar(
         what="regret with suggesting ahead is worse, beyond error",
@@ -170,27 +172,47 @@ def run(*, seeds: int, quick: bool) -> Result:
         measured=", ".join(worse) or ("nowhere" if is_enough else None),
         holds=is_enough and not worse,
     )
-    return Result(figures={"regret": rows}, bars=[bar], left_out=[])
+    commits = ", ".join(summary(read_records(PATH))["commits"])
+    return Result(
+        figures={"runs of commit": commits, "all with several workers": several, "regret": rows},
+        bars=[bar],
+        left_out=[],
+    )
 
 
-def _row(records: Mapping[Key, float], problem: str, workers: int) -> dict[str, Any]:
+Pairs = Sequence[tuple[float, float]]
+"""The regret with suggesting ahead and without it, of one seed each."""
+
+
+def _pairs(records: Mapping[Key, float], problem: str, workers: int) -> Pairs:
     ahead, without = (
         {key[3]: found for key, found in records.items() if key[:3] == (problem, workers, is_ahead)}
         for is_ahead in (True, False)
     )
-    pairs = [(ahead[seed], without[seed]) for seed in ahead if seed in without]
-    lost, differ = sum(a > b + EQUAL for a, b in pairs), sum(abs(a - b) > EQUAL for a, b in pairs)
+    return [(ahead[seed], without[seed]) for seed in ahead if seed in without]
+
+
+def _row(pairs: Pairs) -> dict[str, Any]:
     return {
-        "problem": problem,
-        "workers": workers,
         "ahead": str(Spread.of(a for a, _ in pairs)),
         "without": str(Spread.of(b for _, b in pairs)),
-        "better–worse": f"{differ - lost}–{lost}",
         "worst, ahead": max(a for a, _ in pairs),
         "worst, without": max(b for _, b in pairs),
+        **_standing(pairs),
+    }
+
+
+def _standing(pairs: Pairs) -> dict[str, Any]:
+    lost, differ = sum(a > b + EQUAL for a, b in pairs), sum(abs(a - b) > EQUAL for a, b in pairs)
+    return {
+        "better–worse": f"{differ - lost}–{lost}",
         "chance of as many losses": sum(math.comb(differ, k) for k in range(lost, differ + 1)) / 2**differ,
         "n": len(pairs),
     }
+
+
+def _is_worse(standing: Mapping[str, Any]) -> bool:
+    return bool(standing["chance of as many losses"] < 0.05)
 
 
 def _read(path: Path) -> dict[Key, float]:

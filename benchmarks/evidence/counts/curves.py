@@ -4,6 +4,8 @@ import json
 from collections.abc import Mapping, Sequence
 from statistics import median
 
+from scipy.stats import binomtest
+
 from benchmarks.evidence.counts.counting import (
     Said,
     Table,
@@ -15,6 +17,7 @@ from benchmarks.evidence.counts.counting import (
     wtl,
 )
 from benchmarks.evidence.papers import records, regret_at, runs
+from benchmarks.first_hour import SHARED
 from benchmarks.records import Record, results_path
 
 CURVES = {
@@ -89,6 +92,7 @@ def curves() -> Said:
             f"({demo('Hyperband', 'test_error')}).",
             f"It suggests for {percent(median(shares))} of the trials' seconds in the median and "
             f"{percent(max(shares))} at most.",
+            *_first_hour(),
             f"on {sum(failed)} of {2 * len(failed)} histories it failed",
             f"stays near the best of them: 4 of {len(bad)} studies have a third of all regret at 5.",
             f"at 2 / 5 / 10 ({lost['2']}, {lost['5']} and {lost['10']}).",
@@ -100,6 +104,30 @@ def curves() -> Said:
             f"{free[0.8][0]} of {int(free[0.8][0]) + int(free[0.8][2])}):",
         ],
     )  # fmt: skip
+
+
+def _first_hour() -> list[str]:
+    own = records("first-hour")
+    forced = ends("first-hour", "default", "model forced", "fashion-mnist", "-verified_error")
+    shares = [median(row["suggesting_share"] for row in own if (row["problem"], row["method"]) == (problem, "default"))
+              for problem in ("digits", "script", "fashion-mnist")]  # fmt: skip
+    shared = [row for row in own if row["method"] == SHARED]
+    later = [without_the_first(row) for row in shared]
+    return [
+        f"in {sum(gap > 0 for gap in forced)} of {len(forced)} pairs and behind in {sum(gap < 0 for gap in forced)} "
+        f"(sign test p = {binomtest(sum(gap > 0 for gap in forced), sum(gap != 0 for gap in forced)).pvalue:.2f}",
+        f"spends {percent(shares[0], 1)}, {percent(shares[1], 1)} and {percent(shares[2], 1)} on suggesting",
+        f"spend {percent(median(row['suggesting_share'] for row in shared), 1)} in the median of {len(shared)} seeds",
+        f"without it they spend {percent(min(later), 1)} to {percent(max(later), 1)}.",
+    ]
+
+
+def without_the_first(row: Record) -> float:
+    """The share of suggesting without the longest answer, of one suggestion or of several that share its seconds."""
+    seconds = row["overheads"]
+    rest = sum(seconds) - seconds.count(max(seconds)) * max(seconds)
+    worked = sum(seconds) * (1.0 / row["suggesting_share"] - 1.0)
+    return float(rest / (rest + worked))
 
 
 FIRST_ROW = "halving below 50 % of pairs from three choices on, below 70 % from five on"

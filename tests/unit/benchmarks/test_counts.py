@@ -48,6 +48,7 @@ SETTINGS: Mapping[str, Sequence[str]] = {
         "goes on, to 15 % and 45 %",
         "trained to at most 20 %",
         "in the last 35 % of the budget",
+        "the 5 % that the rule for budgets aims at",
         "at each rung (10 %, 20 %, 40 %, all)",
         "configurations at 13 % of a full training",
         "improved by less than 2 % since",

@@ -33,7 +33,18 @@ ROW = re.compile(r"^\|[^|]*\|", re.MULTILINE)
 DIGITS = re.compile(r"(?<![\w.,])\d+(?: \d{3})*(?![\w.,]*\d)")
 
 SEQUENTIAL = ("sequential", "optuna-sampler", "conditional", "noisy", "cost-aware", "cheap", "suggesting", "stopping")
-CURVES = ("mf-", "real-", "simulated", "demo", "lightgbm", "predictions", "transfer", "guesses", "stopping")
+CURVES = (
+    "mf-",
+    "real-",
+    "first-hour",
+    "simulated",
+    "demo",
+    "lightgbm",
+    "predictions",
+    "transfer",
+    "guesses",
+    "stopping",
+)
 PAGES: Mapping[str, tuple[str, ...]] = {
     "../README.md": (*SEQUENTIAL, *CURVES, "speed"),
     "systems/bayesian.md": (*SEQUENTIAL, "speed"),

@@ -96,6 +96,23 @@ def test_a_thousand_workers_over_many_trials_take_what_is_recorded() -> None:
     assert said in words_of("guides/cluster.md")
 
 
+def test_what_a_stored_trial_takes_is_recorded() -> None:
+    figures = result_of("storage")["figures"]
+    cpu, rates = (
+        {row["on"]: {name: row[name].split()[0] for name in row if name != "on"} for row in figures[table]}
+        for table in ("CPU ms a trial", "full trials a second")
+    )
+    lone, four = (f"PostgreSQL, {processes}" for processes in ("1 process", "4 processes"))
+    mine, theirs = ([float(cpu[on][name]) for on in (lone, four)] for name in ("farthing", "optuna"))
+    page = words_of("guides/storage.md")
+    assert f"takes {mine[0]:.1f} ms of CPU on PostgreSQL with one process, and {mine[1]:.1f} ms with four" in page
+    assert f"Optuna takes {theirs[0]:.0f} and {theirs[1]:.0f}." in page
+    assert f"On SQLite it takes {float(cpu['SQLite, 1 process']['farthing']):.1f} ms and three syncs" in page
+    assert figures["syncs a trial, SQLite and journal"]["farthing"] == 3
+    faster = [float(rates[on]["farthing / optuna"]) for on in (four, lone)]
+    assert f"finish {faster[0]:.1f} times as many trials a second as Optuna's, one process {faster[1]:.1f}" in page
+
+
 # ------------------------------------------------------------
 # Suggesting ahead, long histories.
 
