@@ -28,6 +28,8 @@ from farthing.models.linalg import Array, BoolArray
 from farthing.strategies.multifidelity import context, curve_model, finishing, handover, screening, skill, takg
 from farthing.strategies.multifidelity.candidates import NEW, Candidates, ChosenEvaluation
 from farthing.strategies.multifidelity.loss_scale import lower_bound
+from farthing.strategies.multifidelity.runs import Run as CurveRun
+from farthing.strategies.multifidelity.runs import runs_of
 from farthing.strategies.multifidelity.skill import ModelSkill, only_trace
 from farthing.strategies.shared.searching import search_new
 from farthing.strategies.shared.starts import first_params
@@ -227,6 +229,107 @@ def one_start_in_full() -> None:
     takg.start_share = full_in_the_middle
 
 
+def more_of_each_by_strides() -> None:
+    """What is begun again has at most three times as much of a fidelity that is no trace, or its next level."""
+    offered_again = screening.offered_again
+
+    def next_ones(found_in: context.CurveContext) -> list[Candidates]:
+        others = ~found_in.fidelities.is_trace
+        return [one.picked(_within_stride(found_in, one, others)) for one in offered_again(found_in) if len(one)]
+
+    screening.offered_again = next_ones
+
+
+def _within_stride(found_in: context.CurveContext, again: Candidates, others: BoolArray) -> BoolArray:
+    most = found_in.bought.most(again.X[0])[others]
+    stride = np.maximum(screening.STRIDE * most, again.S[:, others].min(axis=0))
+    return np.asarray(np.all(again.S[:, others] <= stride + 1e-9, axis=1))
+
+
+def no_leaps_of_sizes() -> None:
+    """And new configurations have a fifth of the fidelity at most, as along a trace."""
+    more_of_each_by_strides()
+    without_leaps = screening.without_leaps
+
+    def looks(found_in: context.CurveContext, candidates: Candidates) -> Candidates:
+        if found_in.only_trace is not None:
+            return without_leaps(found_in, candidates)
+        is_known = found_in.bought.knows(candidates.X) | (candidates.source != NEW)
+        share = np.prod(candidates.S, axis=1)
+        look = max(screening.LONGEST_LOOK, float(np.min(share[~is_known], initial=1.0)))
+        kept = is_known | (share <= look + 1e-9)
+        return candidates.picked(kept) if kept.any() else candidates
+
+    screening.without_leaps = looks
+
+
+def short_starts_of_sizes() -> None:
+    """Without a trace, eight starts with a twentieth, no leaps, and no floor."""
+    no_leaps_of_sizes()
+    takg.STARTS, takg.START_SHARE = skill.FIRST, handover.FIRST_LOOK
+    context.CurveContext.floor = property(lambda self: handover.FIRST_LOOK)  # type: ignore[assignment,method-assign]
+
+
+def half_of_what_is_left() -> None:
+    """Without a trace, one training is predicted to cost half of what is left at most."""
+    chosen = screening.choose_screened
+
+    def bounded(found_in: context.CurveContext, *arguments: Any, limit: float, **rest: Any) -> Any:
+        return chosen(found_in, *arguments, limit=limit if found_in.only_trace else limit / 2, **rest)
+
+    screening.choose_screened = bounded
+
+
+def _price_of_full(runs: Sequence[CurveRun]) -> float:
+    return median(run.cost / float(run.reached[0]) for run in runs if run.last is not None)
+
+
+def reserve_beyond_two() -> None:
+    """A third is kept for comparing of what a budget has beyond two trainings."""
+    ends = finishing.is_ending
+
+    def later(found_in: context.CurveContext, budget: Remaining, *, trusts_model: bool) -> bool:
+        whole = found_in.history.cost + budget.cost
+        reserve = finishing.RESERVE * max(0.0, 1.0 - 2.0 * _price_of_full(found_in.runs) / whole)
+        is_early = budget.trials >= 1 and found_in.only_trace is not None and budget.cost > reserve * whole
+        return not is_early and ends(found_in, budget, trusts_model=trusts_model)
+
+    finishing.is_ending = later
+
+
+def two_or_none() -> None:
+    """A single run that goes on compares nothing: then configurations are begun as before."""
+    plan_of = finishing.Contest.largest_plan
+
+    def compared(self: finishing.Contest, means: finishing.Means) -> list[finishing.Promotion] | None:
+        plan = plan_of(self, means)
+        return plan if plan is None or len({one.run for one in plan}) > 1 else None
+
+    finishing.Contest.largest_plan = compared  # type: ignore[method-assign]
+
+
+def halving_below(trainings: float) -> None:
+    """With a budget of less than so many trainings, halving decides to its end."""
+    modelled = takg.TraceKG._modelled
+
+    def halved(
+        self: takg.TraceKG, history: History, budget: Remaining, count: int, rng: Randomness, starts: list[Suggestion]
+    ) -> Sequence[Suggestion]:
+        runs = [run for run in runs_of(history) if run.last is not None and run.cost > 0.0]
+        is_short = runs and history.cost + budget.cost < trainings * _price_of_full(runs)
+        if only_trace(history) is None or not is_short:
+            return modelled(self, history, budget, count, rng, starts)
+        known = ModelSkill(0.0, skill.JUDGED)
+        return handover.suggest_by_halving(self, history, budget, count, rng, skill=known)
+
+    takg.TraceKG._modelled = halved  # type: ignore[method-assign]
+
+
+def at_once(*changes: Callable[[], None]) -> None:
+    for change in changes:
+        change()
+
+
 class Again(NamedTuple):
     """A rule of today's default that is changed, and where that can make a difference."""
 
@@ -251,6 +354,18 @@ AGAIN: Mapping[str, Again] = {
     "the paper's kernels for sizes, too": Again(decays_alone, SIZES, (2, 5)),
     "48 configurations may be begun again": Again(more_again, SIZES, (2, 5)),
     "one of five starts in full": Again(one_start_in_full, ("iaml_*", "rbv2_svm/*"), (2, 5, 10)),
+}
+SHORT: Sequence[float] = (1, 2)
+"""Budgets at which ASHA sees more configurations than the default."""
+AGAIN = {
+    **AGAIN,
+    "sizes are begun again by strides": Again(more_of_each_by_strides, SIZES, (1, 2, 5)),
+    "no leaps of sizes": Again(no_leaps_of_sizes, SIZES, (1, 2, 5)),
+    "short starts of sizes": Again(short_starts_of_sizes, SIZES, (1, 2, 5)),
+    "half of what is left at most": Again(half_of_what_is_left, SIZES, (1, 2, 5)),
+    "a reserve beyond two trainings": Again(reserve_beyond_two, TRACES, SHORT),
+    "two are compared, or none": Again(two_or_none, TRACES, SHORT),
+    "halving below three trainings": Again(partial(halving_below, 3), TRACES, SHORT),
 }
 AGAIN_SEEDS = 4
 LATER: Mapping[str, Callable[[], None]] = {
