@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from farthing.analysis.best import Best as Best
     from farthing.analysis.diagnosis import Diagnosis as Diagnosis
     from farthing.analysis.outlook import Outlook as Outlook
-    from farthing.analysis.runs import Lineage as Lineage
     from farthing.costs import Budget as Budget
     from farthing.costs import FakeClock as FakeClock
     from farthing.costs import Ledger as Ledger
@@ -46,7 +45,6 @@ if TYPE_CHECKING:
     from farthing.space import Float as Float
     from farthing.space import Int as Int
     from farthing.space import Space as Space
-    from farthing.storage import StudySummary as StudySummary
     from farthing.strategies.multifidelity.bohb import BOHB as BOHB
     from farthing.strategies.multifidelity.halving import ASHA as ASHA
     from farthing.strategies.multifidelity.halving import Hyperband as Hyperband
@@ -81,9 +79,7 @@ _HOMES = {
     "farthing.execution": ("Command", "Pipeline", "RunningTrial", "Stage", "Trainable"),
     "farthing.execution.ray": ("RayExecutor",),
     "farthing.space": ("Choice", "Fidelity", "Float", "Int", "Space"),
-    "farthing.storage": ("StudySummary",),
     "farthing.analysis.best": ("Best",),
-    "farthing.analysis.runs": ("Lineage",),
     "farthing.running.replay": ("replay",),
     "farthing.running.stopping": ("StopReason", "Stopped"),
     "farthing.running.verification": ("Verification",),
@@ -126,7 +122,6 @@ __all__ = [
     "Int",
     "LaMBO",
     "Ledger",
-    "Lineage",
     "LogEHVI",
     "LogEI",
     "OnlineTuner",
@@ -146,7 +141,6 @@ __all__ = [
     "StopReason",
     "Stopped",
     "Study",
-    "StudySummary",
     "Succeeds",
     "TraceKG",
     "Trainable",

@@ -21,6 +21,7 @@ from farthing.extending import (
     Strategy,
     Suggestion,
 )
+from farthing.analysis.runs import Lineage
 from farthing.session.studies import Deleted
 
 SPACE = ft.Space(
@@ -101,7 +102,7 @@ tuned.add({"x": 0.5}, 0.1)
 tuned.export("study.csv")
 best: float | None = tuned.best.value
 params: Mapping[str, Any] = tuned.best.params
-lineage: ft.Lineage = tuned.lineage
+lineage: Lineage = tuned.lineage
 diagnosis: ft.Diagnosis = tuned.diagnose()
 names: list[str] = [summary.record.name for summary in ft.studies("study.db")]
 deleted: Deleted = ft.delete_study("study", "study.db")
