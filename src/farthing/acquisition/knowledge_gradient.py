@@ -68,8 +68,8 @@ class KnowledgeGradient:
     def log_duel(self, rows: Array, own: Array, *, along: IntArray | None = None, noise: Array | None = None) -> Array:
         """log VOI (B,) of S where only the candidate and the best other choice could be recommended.
 
-        In closed form, σ h(−|Δ|/σ) of their difference, so that it tells candidates apart whose VOI is lost in the
-        few normals: where no simulated outcome changes what is recommended, all of them would be worth nothing.
+        It has a closed form, σ h(−|Δ|/σ) of their difference. So it still ranks candidates whose VOI is zero because
+        none of the few simulated outcomes changes the recommendation.
         """
         kinds = as_values(rows[0]) if along is None else along
         extra = np.zeros(rows.shape[:2]) if noise is None else noise

@@ -342,7 +342,7 @@ def _by_history(history: History, strategy: Strategy | None) -> MeasuredBest:
 
 
 def _retired(history: History, found: Recommendation) -> str | None:
-    """Says that what is recommended is not possible today, which is so until the first trial that is."""
+    """Says that the space has changed since, and no trial yet has the params that new ones have."""
     space = history.problem.space
     gone = [name for name, kept in space.retired.items() if found.params.get(name, kept) != kept]
     if not gone:

@@ -376,6 +376,6 @@ def _seconds_per_byte(entry: Manifest, entries: dict[str, Manifest]) -> float:
 
 
 def _checksums(folder: Path) -> dict[str, str]:
-    """Those of all files by name."""
+    """Lists all files by name."""
     files = sorted(path for path in folder.rglob("*") if path.is_file())
     return {file.relative_to(folder).as_posix(): checksum(file) for file in files}

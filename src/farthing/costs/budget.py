@@ -60,7 +60,7 @@ class Remaining:
 class Worth(Declaration):
     """The worth of an improvement: one of `value`, in the units of the value, is worth `per` units of cost.
 
-    `Worth(value=0.001, per=3600)` pays an hour for a thousandth.
+    `Worth(value=0.001, per=3600)` pays an hour for an improvement by 0.001.
     """
 
     value: Annotated[float, Number(above=0.0)]

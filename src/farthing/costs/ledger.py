@@ -92,7 +92,7 @@ class StageBill:
 
 @dataclass(frozen=True)
 class ToCome:
-    """What a strategy with a known end will still spend: in how many trials, and how much if that can be told."""
+    """The trials that a strategy with a known end will still make, and their cost if it can be told."""
 
     trials: int
     cost: float | None

@@ -1,9 +1,9 @@
 """Connections, before anybody knows whose they are: how long one may keep the server waiting, and how many may at once.
 
 A connection *stalls* while its request is not whole, while encryption is not agreed on, and while its reader takes
-nothing of the answer. It may stall for `PATIENCE` seconds. Of those that stall at the same time there are few: one too
-many, and the one that has stalled for longest goes, of the address that has most of them. So whoever sends a whole
-request is answered, however many others do not, also from the same address.
+nothing of the answer. It may stall for `PATIENCE` seconds. Only a few may stall at the same time: beyond that, the
+address with the most of them loses the one that has stalled for longest. So whoever sends a whole request is answered,
+however many others do not, also from the same address.
 """
 
 import asyncio

@@ -115,8 +115,8 @@ class Checkpoints:
     def collect(self, keep: Set[str | None], *, may_live: Callable[[Attempt], bool]) -> int:
         """Deletes checkpoints that are no longer needed and returns the bytes freed.
 
-        Checkpoints named in `keep` stay. Of an attempt that may be alive, so does what it stages and what it committed
-        after the last one in `keep`, which it may be about to announce. In a folder of another study all stays.
+        Checkpoints named in `keep` stay. An attempt that may be alive also keeps what it stages, and what it committed
+        after its last one in `keep`, which it may be about to announce. A folder of another study keeps everything.
         """
         if not self.is_ours:
             return 0

@@ -162,7 +162,7 @@ SECONDS_OF_ERROR = "_farthing_seconds"
 
 @dataclass(frozen=True)
 class Ran:
-    """What a task returned, and the seconds that it took."""
+    """A task's return value, and the seconds that it took."""
 
     returned: Any
     seconds: float
@@ -257,7 +257,7 @@ class LauncherExecutor:
         return Ended(job.attempt, attempted.outcome())
 
     def _result(self, trial: RunningTrial, ran: JobReturn) -> Any:
-        """What the task returned, once its cost is charged; raises what it raised."""
+        """Returns the task's value, once its cost is charged; raises what the task raised."""
         try:
             given = ran.return_value
         except Exception as error:

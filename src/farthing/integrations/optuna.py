@@ -59,7 +59,7 @@ class FarthingSampler(BaseSampler):  # type: ignore[misc]
             and in a study of several objectives or with constraints `LogEHVI`, which does too. `LogEI` is blind to
             them: with it and a seed a study can be repeated exactly.
         space: the space of the objective. Without it, it is what all finished trials had in common, as for Optuna's own
-            samplers: what the objective asks for beside that is drawn at random, and said once.
+            samplers; other params are drawn at random, and a warning says so once.
         seed: of everything random; by default another one each time.
         constraints_func: as of Optuna's samplers: takes a finished trial, and returns numbers that should be at most 0.
             What a trial says with `set_constraint` counts without it.

@@ -82,8 +82,8 @@ class OnlineTuner(Iterator[Decision]):
         validation_cost: what a validation costs, in rounds of training; None takes the time of both.
         price: what a validation must be expected to bring, in units of the value times rounds: 0.05 is a gain of 0.001
             over 50 rounds. It is asked for beside the time that a validation takes.
-        validation_size: of how many examples a value is the share, where it is one, such as an accuracy or an error
-            rate from 0 to 1: differences that are chance on so few do not count. None learns the noise from values.
+        validation_size: the number of validation examples, where the value is a share of them, such as an accuracy
+            or an error rate: differences that are chance on so few do not count. None learns the noise from values.
         reward: "value" compares measured values, "gain" what a round adds to the value.
         clock: what tells the time, where it is not the computer's.
         cost_unit: the unit of what validations cost; by default seconds if the first value comes from a function, else

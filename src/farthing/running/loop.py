@@ -332,7 +332,7 @@ class Loop:
         return None if opening is None else list(opening.trials)
 
     def _claim(self, numbers: Collection[int], history: History) -> list[Trial]:
-        """Those of these trials that wait, or whose owner is gone, as far as there are workers for them."""
+        """Returns the trials that wait, or whose owner is gone, at most one for each free worker."""
         claimed: list[Trial] = []
         for trial in history.in_flight:
             if trial.number in numbers and not self._records.holds(trial) and len(claimed) < self._executor.free:

@@ -105,7 +105,7 @@ class StageOutputs:
         return [output for output in self.all() if output.stage == name]
 
     def beyond(self, limit: int) -> list[StageOutput]:
-        """Those that must go to keep within a limit of bytes: first what takes the least time to compute per byte."""
+        """Lists the outputs to delete to keep within a limit of bytes, the cheapest to compute per byte first."""
         outputs = {output.key: output for output in self.all()}
         return [outputs[entry.key] for entry in beyond((output.manifest for output in outputs.values()), limit)]
 

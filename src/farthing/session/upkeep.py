@@ -77,7 +77,10 @@ def _may_live(history: History, attempt: Attempt) -> bool:
 
 
 def needed_checkpoints(history: History, strategy: Strategy) -> set[int]:
-    """Numbers of the trials that what runs starts from, that the strategy may resume, or that it may recommend."""
+    """Numbers the trials that must keep their checkpoints.
+
+    Running trials start from them, or the strategy may resume or recommend them.
+    """
     sources = {trial.resume_from for trial in history.in_flight if trial.resume_from is not None}
     return sources | strategy.resumable(history) | strategy.recommendable(history)
 

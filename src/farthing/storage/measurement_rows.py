@@ -79,7 +79,7 @@ class Shelf:
         self._counts: dict[int, tuple[int, int]] | None = None
 
     def of(self, number: int) -> Sequence[Measurement]:
-        """Those of a trial. They are read in blocks; the blocks that were used last are kept."""
+        """Reads a trial's measurements. They are read in blocks; the blocks that were used last are kept."""
         key = number // BLOCK
         with held(self._lock):
             if key not in self._blocks:
@@ -156,7 +156,7 @@ class UnreadMeasurements(LazyMeasurements):
         return self._shelf.of(self._number)
 
     def _bill(self) -> _Bill | None:
-        """That of the latest attempt, if there was no other: of others it matters which of them were used."""
+        """Returns the latest attempt's, if there was no other: with several it matters which measurements were used."""
         bill = self._shelf.bill(self._number)
         return bill if bill is not None and bill.attempt == self._attempt else None
 

@@ -19,7 +19,7 @@ DeclaredCost = Callable[[Params, Mapping[str, float]], float]
 """From params and fidelity to the cost of a run from nothing to that fidelity."""
 
 Rate = float | Callable[[Params], float]
-"""What a measured second of a trial costs: the same for all trials, or by their params."""
+"""The price of a measured second: the same for all trials, or by their params."""
 
 
 def rate_of(rate: Rate | None, params: Params) -> float | None:

@@ -312,8 +312,10 @@ class RunningOnRay:
         return any(since < until for _, since in self._waiting.values())
 
     def _distance(self, index: int, job: Job, bundles: Bundles) -> tuple[bool, bool, bool, bool, bool]:
-        """How far a place is from the trial that the job continues; those that have a worker come first, and before
-        them those that hold what it needs.
+        """Ranks a place for a job, the lowest first.
+
+        A place that holds the resources it needs comes first, then one that holds none, then the nearest to the trial
+        that it continues, then one with a worker.
         """
         place = self._places[index]
         before = job.attempt.number if job.attempt.number in self._homes else job.resume_from

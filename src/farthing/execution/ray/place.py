@@ -168,7 +168,7 @@ def python_version() -> str:
 
 
 def farthing_version() -> str:
-    """That of the package that this code is in."""
+    """Returns the path of the package that this code is in."""
     return str(sys.modules["farthing"].__version__)
 
 

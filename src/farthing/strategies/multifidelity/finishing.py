@@ -185,7 +185,7 @@ class Contest:
         return next((plan for plan in wanted if means.cover(plan)), None) or self.beyond((), means)[:1]
 
     def _halvings(self, most: int, lowest: int) -> list[list[Promotion]]:
-        """Those from a rung on, the largest first."""
+        """Lists the halvings that begin at a rung, the largest first."""
         return [plan for size in reversed(_sizes(most)) if (plan := self._plan(size, lowest))]
 
     def _plan(self, size: int, lowest: int) -> list[Promotion]:

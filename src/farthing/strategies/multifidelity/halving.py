@@ -169,7 +169,7 @@ class Rungs:
         return self.kept.highest
 
     def best(self, rung: int) -> Iterator[Trial]:
-        """Those of the best fraction of a rung that nothing continues and that have no twin above, the best first."""
+        """Lists the best of a rung, without runs that are being continued or have a twin above."""
         return map(self.history.__getitem__, self.waiting.best[rung])
 
     def ranked(self, trials: Iterable[Trial]) -> list[Trial]:

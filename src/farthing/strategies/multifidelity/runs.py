@@ -79,7 +79,7 @@ class Run:
 
     @cached_property
     def results(self) -> tuple[TrialResult, ...]:
-        """Those of the trials that are done."""
+        """Counts only trials that are done."""
         return tuple(
             TrialResult(_reach(self.problem, trial), self.problem.sign * trial.value)
             for trial in self.done

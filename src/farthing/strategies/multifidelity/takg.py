@@ -138,7 +138,7 @@ class TraceKG(Strategy):
         return basket.last_trials
 
     def _skill(self, history: History) -> "ModelSkill | None":
-        """That of the model, if successive halving may decide in its place."""
+        """Returns the model's skill, if successive halving may decide in its place."""
         from farthing.strategies.multifidelity.skill import skill_of
 
         return skill_of(history) if self.halving else None
@@ -260,7 +260,7 @@ def suggestion_of(context: "CurveContext", choice: "ChosenEvaluation") -> Sugges
 
 
 def _params(context: "CurveContext", candidate: "Candidates") -> Params:
-    """Those of the run that is continued or begun again, to the bit; else the candidate's own."""
+    """Takes the params of the run that is continued or begun again, to the bit; else the candidate's own."""
     source = context.source(candidate) or context.twin(candidate)
     return context.encoder.decode(candidate.X)[0] if source is None else source.params
 

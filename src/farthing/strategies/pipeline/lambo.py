@@ -268,7 +268,7 @@ def _deepened(state: BanditState) -> BanditState:
 
 
 def _likely(state: BanditState) -> "np.ndarray[Any, np.dtype[np.bool_]]":
-    """Which arms have not been unlikely for long; the likeliest always."""
+    """Marks the arms that were likely lately; the likeliest is always marked."""
     likely = np.array(state.low) < PATIENCE
     likely[int(np.argmax(state.log_p))] = True
     return likely

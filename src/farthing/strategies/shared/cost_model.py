@@ -452,7 +452,7 @@ class KeptCost:
 
 
 def full_price(history: History, trial: Trial) -> float:
-    """What a run with these params costs from nothing to the full fidelity, by what this run has paid so far.
+    """The cost of a run with these params from nothing to the full fidelity, judged by what this run has paid so far.
 
     That is what it paid, without the set-ups of continuing, and the rest at its own rate. The set-up of a run that has
     shown no rate is that of other trials.

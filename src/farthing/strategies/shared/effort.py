@@ -65,8 +65,10 @@ def seconds_of_thinking(strategy: Strategy, history: History) -> float:
 def can_pay_for_model(
     strategy: Strategy, history: History, is_of_model: Callable[[Trial], bool], *, effort: EffortLevel
 ) -> bool:
-    """Whether the model, with another suggestion of that effort, keeps to half of the share of all that was trained so
-    far and a full trial more, and to `OF_BUDGET` of what the budget lasts. Up to `FREE` the latter alone counts.
+    """Whether the model can afford another suggestion of that effort.
+
+    Its thinking may take half of `SHARE` of the training so far and one full trial more, and `OF_BUDGET` of what the
+    budget lasts. Up to `FREE` the latter alone counts.
 
     It goes by the whole study and not by the last trials: halving buys short ones, whose length would then say that the
     model is too expensive. All workers may have to wait for it, and those in flight stand for them.

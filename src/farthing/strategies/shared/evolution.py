@@ -294,9 +294,9 @@ def _is_elsewhere(restarts: int) -> bool:
 def _restarted(history: History, before: Generation, rng: Randomness) -> Generation:
     """At a random point, with twice the population: to find a wider valley.
 
-    With categories, points with those that were tried least take turns with the search that found the best one so far,
-    which goes on where it was left: the categories that a search begins with are seldom left, as others look bad with
-    its numbers.
+    A search seldom leaves the categories that it begins with, as others look bad with its numbers. So with categories,
+    two take turns: points with the categories tried least, and the search that found the best point so far, which goes
+    on where it was left.
     """
     encoder, number, restarts = history.problem.space.encoder, len(history), before.restarts + 1
     population = before.population
