@@ -284,13 +284,13 @@ def _price_of_full(runs: Sequence[CurveRun]) -> float:
     return median(run.cost / float(run.reached[0]) for run in runs if run.last is not None)
 
 
-def reserve_beyond_two() -> None:
-    """A third is kept for comparing of what a budget has beyond two trainings."""
+def reserve_beyond(trainings: float) -> None:
+    """A third is kept for comparing of what a budget has beyond so many trainings."""
     ends = finishing.is_ending
 
     def later(found_in: context.CurveContext, budget: Remaining, *, trusts_model: bool) -> bool:
         whole = found_in.history.cost + budget.cost
-        reserve = finishing.RESERVE * max(0.0, 1.0 - 2.0 * _price_of_full(found_in.runs) / whole)
+        reserve = finishing.RESERVE * max(0.0, 1.0 - trainings * _price_of_full(found_in.runs) / whole)
         is_early = budget.trials >= 1 and found_in.only_trace is not None and budget.cost > reserve * whole
         return not is_early and ends(found_in, budget, trusts_model=trusts_model)
 
@@ -342,7 +342,7 @@ TRACES, CURVES, SIZES = ("rows/*", "forest/*", "*-rows/*", "lcbench/*"), ("lcben
 TODAY = "the default, which looks for a fifth of the budget"
 """And leaves out corners that were begun."""
 AGAIN: Mapping[str, Again] = {
-    TODAY: Again(lambda: None, (*TRACES, *SIZES), (1, 2, 5, 10)),
+    TODAY: Again(lambda: None, (*TRACES, *SIZES), ARENA_BUDGETS),
     "first looks at 5 %, whatever the budget": Again(partial(looks_for, inf), TRACES, (1, 2)),
     "first looks for a sixth of the budget, now": Again(partial(looks_for, 1 / 6), TRACES, (1, 2)),
     "corners are begun again": Again(corners_again, CURVES, (5, 10)),
@@ -363,7 +363,11 @@ AGAIN = {
     "no leaps of sizes": Again(no_leaps_of_sizes, SIZES, (1, 2, 5)),
     "short starts of sizes": Again(short_starts_of_sizes, SIZES, (1, 2, 5)),
     "half of what is left at most": Again(half_of_what_is_left, SIZES, (1, 2, 5)),
-    "a reserve beyond two trainings": Again(reserve_beyond_two, TRACES, SHORT),
+    "a reserve beyond two trainings": Again(partial(reserve_beyond, 2), TRACES, ARENA_BUDGETS),
+    "a reserve beyond one training": Again(partial(reserve_beyond, 1), TRACES, ARENA_BUDGETS),
+    "a reserve beyond two, first looks at 5 %": Again(
+        partial(at_once, partial(reserve_beyond, 2), partial(looks_for, inf)), TRACES, SHORT
+    ),
     "two are compared, or none": Again(two_or_none, TRACES, SHORT),
     "halving below three trainings": Again(partial(halving_below, 3), TRACES, SHORT),
 }
