@@ -29,6 +29,7 @@ from farthing import (
     EIPerCost,
     Fidelity,
     Float,
+    Grid,
     Hyperband,
     LaMBO,
     LogEHVI,
@@ -50,7 +51,10 @@ from farthing.testing import Faults, SimulatedExecutor
 from farthing.trials import Measurement, Params, Trial
 
 EPOCHS = 9
-PLAIN: tuple[Strategy, ...] = (Random(), Sobol(), CMAES(), LogEI(initial=5), EIPerCost(initial=5), LogEHVI(initial=5))
+PLAIN: tuple[Strategy, ...] = (
+    *(Random(), Sobol(), Grid(points=20), CMAES()),
+    *(LogEI(initial=5), EIPerCost(initial=5), LogEHVI(initial=5)),
+)
 MULTIFIDELITY: tuple[Strategy, ...] = (ASHA(), Hyperband(), BOHB(), TraceKG(), ParetoHalving())
 POPULATIONS: tuple[Strategy, ...] = (
     PBT(population=32, interval=1),

@@ -24,6 +24,7 @@ STAGES = ft.Space(stages={"prepare": {"x": ft.Float(0, 1)}, "train": {"kind": ft
 QUICK: Mapping[str, tuple[Strategy, ft.Space]] = {
     "Random": (ft.Random(), PLAIN),
     "Sobol": (ft.Sobol(), PLAIN),
+    "Grid": (ft.Grid(points=20), PLAIN),
     "CMAES": (ft.CMAES(), PLAIN),
     "ASHA": (ft.ASHA(), CURVES),
     "Hyperband": (ft.Hyperband(), CURVES),
