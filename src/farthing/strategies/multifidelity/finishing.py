@@ -1,16 +1,17 @@
 """The end of a budget: successive halving among the runs at hand, so that the best of them is recommended.
 
 A configuration that is begun near the end of a budget cannot be told from the good ones any more, and a run that is
-trained to the end alone tells nothing of the others. So the last third goes into comparing: the best half at each rung
-is trained to twice as much, sized so that all of it fits what is left. It is planned again for every suggestion, from
-the history alone.
+trained to the end alone tells nothing of the others. So a third of what a budget has beyond two trainings goes into
+comparing: the best half at each rung is trained to twice as much, sized so that all of it fits what is left. It is
+planned again for every suggestion, from the history alone.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
 from math import floor, inf
+from statistics import median
 
 import numpy as np
 
@@ -23,9 +24,9 @@ from farthing.strategies.multifidelity.runs import Run, loss_up_to, recommendabl
 from farthing.strategies.shared.searching import share_left
 from farthing.trials import History, noted
 
-RESERVE = 0.35
-"""The share of a budget that is kept for comparing. Chosen on the tables of `real-curves-tuning`;
-`docs/systems/multifidelity.md` lists what was tried."""
+RESERVE, BEGINNING = 0.35, 2.0
+"""The share of a budget beyond so many trainings that is kept for comparing. Chosen on the tables of
+`real-curves-tuning`; `docs/systems/multifidelity.md` lists what was tried."""
 REDUCTION = 2.0
 """From one rung to the next; the best half of a rung goes on. No other was better on the same tables."""
 LOWEST = 0.1
@@ -69,10 +70,22 @@ def is_ending(context: CurveContext, budget: Remaining, *, trusts_model: bool) -
     """
     if context.only_trace is None or not context.runs:
         return False
-    limited = Remaining(cost=budget.cost, seconds=budget.seconds)
-    if budget.trials < 1 or share_left(context.history, limited) > RESERVE:
+    if budget.trials < 1 or not is_reserve(context.history, context.runs, budget):
         return budget.trials < 1
     return not trusts_model or _has_begun(context.history) or doubt(context) >= LEAST_DOUBT
+
+
+def is_reserve(history: History, runs: Sequence[Run], budget: Remaining) -> bool:
+    """Whether no more is left than what is kept for comparing."""
+    whole = max(history.cost + _money(history, budget), TINY)
+    trainings = BEGINNING * median([run.rate for run in runs if run.last is not None] or [0.0])
+    return share_left(history, replace(budget, trials=inf)) <= RESERVE * max(0.0, 1.0 - trainings / whole)
+
+
+def _money(history: History, budget: Remaining) -> float:
+    """The cost that is left. Every worker has the seconds that are left; those in flight, and a free one, count."""
+    workers = len(history.in_flight) + 1
+    return min(budget.cost, budget.seconds * workers if history.problem.cost_unit == "seconds" else inf)
 
 
 def doubt(context: CurveContext) -> float:
@@ -101,13 +114,10 @@ class Means:
 
     @classmethod
     def of(cls, context: CurveContext, budget: Remaining) -> "Means":
-        """Seconds that are left are left to every worker; those in flight, and one that is free, stand for them."""
         if not context.cost.is_in_units:
             return cls(inf)
         workers = len(context.history.in_flight) + 1
-        is_time = context.history.problem.cost_unit == "seconds"
-        money = min(budget.cost, budget.seconds * workers if is_time else inf)
-        return cls(money, affordable(context, budget), workers)
+        return cls(_money(context.history, budget), affordable(context, budget), workers)
 
     def pay(self, plan: Sequence[Promotion]) -> bool:
         return sum(one.price for one in plan) <= self.money

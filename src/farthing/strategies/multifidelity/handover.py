@@ -17,13 +17,12 @@ from statistics import median
 from farthing.costs import Remaining
 from farthing.strategies.multifidelity.basket import continuing_saves, starts_at
 from farthing.strategies.multifidelity.context import Settings, read_context
-from farthing.strategies.multifidelity.finishing import RESERVE
+from farthing.strategies.multifidelity.finishing import is_reserve
 from farthing.strategies.multifidelity.halving import ASHA, ParamsKey, Rungs
-from farthing.strategies.multifidelity.runs import Run, recommendable, runs_of
+from farthing.strategies.multifidelity.runs import recommendable, runs_of
 from farthing.strategies.multifidelity.screening import best_new
 from farthing.strategies.multifidelity.skill import FIRST, HALVING, ModelSkill, only_trace
 from farthing.strategies.multifidelity.standings import KeptStandings, Standings
-from farthing.strategies.shared.searching import share_left
 from farthing.strategies.shared.starts import is_known
 from farthing.strategies.shared.strategy import Randomness
 from farthing.trials import History, Json, Prediction, Suggestion, Trial, noted
@@ -83,7 +82,7 @@ class TracedRungs(Rungs):
 
     @cached_property
     def _price_of_a_start(self) -> float | None:
-        rates = [_rate(run) for run in runs_of(self.history)[-RECENT:] if run.last is not None]
+        rates = [run.rate for run in runs_of(self.history)[-RECENT:] if run.last is not None]
         return median(rates) * self._share(0) if rates else None
 
     def _price(self, trial: Trial) -> float:
@@ -91,7 +90,7 @@ class TracedRungs(Rungs):
         rung, run = self.rung_of(trial), self.standings.by_last[trial.number]
         assert rung is not None, "only trials on a rung are promoted"
         begun = starts_at(run, is_saving=self._is_saving)[0]
-        return _rate(run) * float(self._share(rung + 1) - begun)
+        return run.rate * float(self._share(rung + 1) - begun)
 
     def _share(self, rung: int) -> float:
         return self.levels[rung] / self.levels[-1]
@@ -103,11 +102,6 @@ class TracedRungs(Rungs):
     def stopped(self, trial: Trial, rung: int) -> Trial:
         """The last trial of a run as if it had stopped at a rung that it passed."""
         return replace(trial, suggestion=replace(trial.suggestion, fidelity=self._fidelity(rung)))
-
-
-def _rate(run: Run) -> float:
-    """The cost of a full training at the cost per fidelity so far."""
-    return run.cost / float(run.reached[0])
 
 
 FIRST_LOOK = 0.05
@@ -148,11 +142,11 @@ def _leaders(history: History, budget: Remaining, count: int) -> list[Suggestion
     """The runs that measured best, each to its next rung: one of them is recommended, and a low loss early in a run may
     be chance, or rise again. It is what the reserve is spent on that `finishing` compares runs with.
     """
-    limited = Remaining(cost=budget.cost, seconds=budget.seconds)
-    if budget.trials >= 1 and share_left(history, limited) > RESERVE:
+    runs = runs_of(history)
+    if budget.trials >= 1 and not is_reserve(history, runs, budget):
         return []
     rungs = _rungs(history, budget)
-    last = [run.last for run in recommendable(runs_of(history)) if run.is_paused and run.last is not None]
+    last = [run.last for run in recommendable(runs) if run.is_paused and run.last is not None]
     best = (trial for trial in rungs.ranked(last) if rungs.may_go_on(trial))
     found = (rungs.priced(rungs.promotion(trial)) for trial in islice(best, count))
     because = "it is among the best so far, and the budget ends"
@@ -169,7 +163,7 @@ def suggest_starts(history: History, budget: Remaining, count: int, rng: Randomn
 
 
 def _first_look(history: History, budget: Remaining) -> float:
-    rates = [_rate(run) for run in runs_of(history) if run.last is not None and run.cost > 0.0]
+    rates = [run.rate for run in runs_of(history) if run.last is not None and run.cost > 0.0]
     if not rates:
         return FIRST_LOOK
     whole = (history.cost + budget.most_to_pay(in_seconds=history.problem.cost_unit == "seconds")) / median(rates)

@@ -77,6 +77,11 @@ class Run:
         known = fidelity_known(self.problem, self.last)
         return np.asarray(self.problem.space.encoder.encode_fidelity([known])[0])
 
+    @property
+    def rate(self) -> float:
+        """The cost of a full training at the cost per fidelity so far."""
+        return self.cost / float(np.prod(self.reached))
+
     @cached_property
     def results(self) -> tuple[TrialResult, ...]:
         """Counts only trials that are done."""

@@ -6,14 +6,14 @@ run to continue and how far, or whether to start the new one instead.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import ceil
+from math import ceil, inf
 
 import numpy as np
 
 from farthing.acquisition.acquisition import FixedFeatures
 from farthing.acquisition.expected_improvement import LogExpectedImprovement
 from farthing.acquisition.knowledge_gradient import KnowledgeGradient
-from farthing.models.linalg import Array, IntArray
+from farthing.models.linalg import Array, BoolArray, IntArray
 from farthing.strategies.multifidelity.bought import distinct
 from farthing.strategies.multifidelity.candidates import (
     NEW,
@@ -79,25 +79,38 @@ def choose_screened(
 def without_leaps(context: CurveContext, candidates: Candidates) -> Candidates:
     """Candidates that train little more than is known: short looks at new configurations, and good runs some way on.
 
-    A model that is wrong of long trainings spends a third of a budget on them before it can know. Only along a single
-    trace, where runs can be compared at equal fidelity; all candidates where none is left.
+    A model that is wrong of long trainings, or of their costs, spends a third of a budget on one before it can know.
+    Runs are compared at equal fidelity only along a single trace; all candidates are there where none is left.
     """
-    if context.only_trace is None:
-        return candidates
-    reach, is_new = candidates.S[:, 0], candidates.source == NEW
-    look = max(LONGEST_LOOK, float(np.min(reach[is_new], initial=1.0)))
-    stride = np.maximum(STRIDE * candidates.begun[:, 0], _next_levels(candidates))
-    is_step = np.where(is_new, reach <= look + 1e-9, reach <= stride + 1e-9)
-    promising = _promising(context, set(candidates.source[~is_new].tolist()))
-    is_promising = np.isin(candidates.source, list(promising)) if promising else ~is_new
-    kept = is_step & (is_new | is_promising)
+    reach, had = np.prod(candidates.S, axis=1), _had(context, candidates)
+    least = _lowest_offered(candidates, reach)
+    is_step = reach <= np.maximum(np.where(had == 0.0, LONGEST_LOOK, STRIDE * had), least) + 1e-9
+    kept = is_step & (_is_promising(context, candidates) if context.only_trace is not None else True)
     return candidates.picked(kept) if kept.any() else candidates
 
 
-def _next_levels(candidates: Candidates) -> Array:
-    """For each candidate the lowest level (N,) that is offered of its run."""
-    lowest = {place: float(candidates.S[candidates.source == place, 0].min()) for place in set(candidates.source)}
-    return np.array([lowest[place] for place in candidates.source])
+def _had(context: CurveContext, candidates: Candidates) -> Array:
+    """How far the run of each candidate came (N,), or the longest of a configuration that begins again; 0 if new."""
+    had = np.prod(candidates.begun, axis=1)
+    again = np.flatnonzero((candidates.source == NEW) & context.bought.knows(candidates.X))
+    had[again] = [np.prod(context.bought.most(x)) for x in candidates.X[again]]
+    return np.asarray(had)
+
+
+def _lowest_offered(candidates: Candidates, reach: Array) -> Array:
+    """The shortest training (N,) that is offered of the run, or the configuration, of each candidate."""
+    keys = [(place, x.tobytes()) for place, x in zip(candidates.source.tolist(), candidates.X, strict=True)]
+    lowest = dict.fromkeys(keys, inf)
+    for key, far in zip(keys, reach.tolist(), strict=True):
+        lowest[key] = min(lowest[key], far)
+    return np.array([lowest[key] for key in keys])
+
+
+def _is_promising(context: CurveContext, candidates: Candidates) -> BoolArray:
+    """Whether each candidate (N,) is new or continues a run that is; all are where none of the runs is."""
+    is_new = candidates.source == NEW
+    found = _promising(context, set(candidates.source[~is_new].tolist()))
+    return np.asarray(is_new | (np.isin(candidates.source, list(found)) if found else True))
 
 
 def _promising(context: CurveContext, places: set[int]) -> set[int]:

@@ -10,6 +10,7 @@ from farthing.costs import Budget, Remaining
 from farthing.strategies import Randomness
 from farthing.strategies.multifidelity.context import CurveContext, read_context
 from farthing.strategies.multifidelity.finishing import (
+    BEGINNING,
     LEAST_DOUBT,
     NOTE,
     RESERVE,
@@ -19,7 +20,9 @@ from farthing.strategies.multifidelity.finishing import (
     doubt,
     finishing,
     is_ending,
+    is_reserve,
 )
+from farthing.strategies.multifidelity.runs import runs_of
 from farthing.strategies.multifidelity.screening import LONGEST_LOOK, STRIDE, offered, without_leaps
 from farthing.trials import History, Measurement, Problem, State, Suggestion, Trial
 
@@ -56,10 +59,26 @@ def left_of(of: History, *, cost: float) -> Remaining:
 
 
 def test_comparing_begins_when_the_reserve_is_left() -> None:
-    runs = history(*[2] * 10)
-    spent = runs.cost
-    assert not is_ending(context(runs), left_of(runs, cost=1.01 * spent / (1 - RESERVE)), trusts_model=False)
-    assert is_ending(context(runs), left_of(runs, cost=0.99 * spent / (1 - RESERVE)), trusts_model=False)
+    """A training costs 20, and nothing is kept of the first ones."""
+    runs = history(*[8] * 10)
+    whole = (runs.cost - RESERVE * BEGINNING * 20) / (1 - RESERVE)
+    assert not is_ending(context(runs), left_of(runs, cost=1.01 * whole), trusts_model=False)
+    assert is_ending(context(runs), left_of(runs, cost=0.99 * whole), trusts_model=False)
+
+
+def test_of_a_budget_of_two_trainings_nothing_is_kept() -> None:
+    runs = history(*[2] * 19)
+    assert not is_ending(context(runs), left_of(runs, cost=BEGINNING * 20), trusts_model=False)
+    assert not is_reserve(runs, runs_of(runs), left_of(runs, cost=runs.cost + 0.01))
+
+
+def test_seconds_are_left_to_every_worker() -> None:
+    """A training takes 20 seconds, and 22 are left after 80: three workers can pay for more of them than one."""
+    runs = [replace(trial, opened_at=0.0, finished_at=80.0) for trial in history(*[8] * 10)]
+    busy = [Trial(10 + i, Suggestion({"x": 0.01 * i}, {"epochs": 2}), State.RUNNING) for i in range(2)]
+    alone, beside = (History(Problem(SPACE, cost_unit="seconds"), trials) for trials in (runs, [*runs, *busy]))
+    assert not is_reserve(alone, runs_of(alone), Remaining(seconds=22.0))
+    assert is_reserve(beside, runs_of(beside), Remaining(seconds=22.0))
 
 
 def test_a_model_that_is_sure_is_asked_to_the_end_and_comparing_goes_on_once_it_began() -> None:
@@ -152,37 +171,45 @@ def test_a_study_that_has_compared_everything_ends_without_configurations_and_ex
 
 
 def test_what_cannot_be_paid_is_not_begun() -> None:
-    runs = history(*[2] * 10)
+    runs = history(*[8] * 10)
     assert finishing(context(runs), Remaining(cost=0.3), 1, trusts_model=False) == []
 
 
 def test_several_workers_continue_different_runs_and_none_that_is_in_training() -> None:
-    runs = history(*[2] * 10)
-    ending = left_of(runs, cost=1.52 * runs.cost)
+    runs = history(*[4] * 40)
+    ending = left_of(runs, cost=1.3 * runs.cost)
     chosen = finishing(context(runs), ending, 3, trusts_model=False)
     assert chosen is not None
     places = [int(choice.candidate.source[0]) for choice in chosen]
     assert len(set(places)) == len(places) == 3
     assert all(choice.reason == WHY for choice in chosen)
-    further = Trial(10, Suggestion(runs[places[0]].params, {"epochs": 4}, resume_from=places[0]), State.RUNNING)
+    further = Trial(40, Suggestion(runs[places[0]].params, {"epochs": 8}, resume_from=places[0]), State.RUNNING)
     busy = runs.updated([further], version=1)
     again = finishing(context(busy), ending, 3, trusts_model=False)
     assert again is not None
     assert places[0] not in {int(choice.candidate.source[0]) for choice in again}
 
 
+def sized(number: int, x: float, data: float) -> Trial:
+    point = Measurement(value=loss(x, 20 * data), fidelity={"data": data}, cost={"training": data}, charged=True)
+    return Trial(number, Suggestion({"x": x}, {"data": data}), State.DONE, measurements=(point,), value=point.value)
+
+
 def test_a_fidelity_that_is_no_trace_is_not_compared_so() -> None:
-    points = [
-        Trial(
-            i,
-            Suggestion({"x": i / 6}, {"data": 0.2}),
-            State.DONE,
-            value=0.1 * i,
-            measurements=(Measurement(value=0.1 * i, fidelity={"data": 0.2}, cost={"training": 1.0}, charged=True),),
-        )
-        for i in range(6)
-    ]
+    points = [sized(i, i / 6, 0.2) for i in range(6)]
     assert not is_ending(context(History(Problem(SIZES), points)), Remaining(trials=0.0), trusts_model=False)
+
+
+def test_a_configuration_begins_again_with_at_most_three_times_the_data_and_a_new_one_is_looked_at() -> None:
+    here = context(History(Problem(SIZES), [sized(i, i / 6, 0.15 if i else 0.25) for i in range(6)]))
+    every = offered(here, may_be_new=True)
+    kept = without_leaps(here, every)
+    is_known = here.bought.knows(kept.X)
+    most = {x.tobytes(): STRIDE * float(here.bought.most(x)[0]) for x in kept.X[is_known]}
+    assert every.S.max() == 1.0, "a full training was there to be left out"
+    assert all(s <= most[x.tobytes()] + 1e-9 for x, [s] in zip(kept.X[is_known], kept.S[is_known], strict=True))
+    assert max(kept.S[is_known, 0]) > 0.3
+    assert kept.S[~is_known, 0].max() <= LONGEST_LOOK + 1e-9
 
 
 def test_a_budget_of_trials_costs_a_fraction_of_full_trainings() -> None:
@@ -220,12 +247,12 @@ def test_no_leaps_are_offered_before_runs_have_come_as_far() -> None:
 
 def test_a_worker_that_would_be_idle_trains_the_next_best_run() -> None:
     """The only promotion of a small plan is in training: another worker does not wait for it."""
-    runs = history(*[4] * 3)
-    ending = left_of(runs, cost=1.5 * runs.cost)
+    runs = history(*[4] * 20)
+    ending = left_of(runs, cost=1.1 * runs.cost)
     here = finishing(context(runs), ending, 1, trusts_model=False)
     assert here
     place = int(here[0].candidate.source[0])
-    further = Trial(3, Suggestion(runs[place].params, {"epochs": 20}, resume_from=place), State.RUNNING)
+    further = Trial(20, Suggestion(runs[place].params, {"epochs": 20}, resume_from=place), State.RUNNING)
     busy = runs.updated([further], version=1)
     other = finishing(context(busy), replace(ending, cost=4.5), 1, trusts_model=False)
     assert other
