@@ -325,6 +325,10 @@ def halving_below(trainings: float) -> None:
     takg.TraceKG._modelled = halved  # type: ignore[method-assign]
 
 
+def reserved(share: float) -> None:
+    finishing.RESERVE = share
+
+
 def at_once(*changes: Callable[[], None]) -> None:
     for change in changes:
         change()
@@ -358,19 +362,25 @@ AGAIN: Mapping[str, Again] = {
 }
 SHORT: Sequence[float] = (1, 2)
 """Budgets at which ASHA sees more configurations than the default."""
+RESERVED = "a reserve beyond two trainings"
+"""The default since, along traces: the rules of `SINCE` are changes of it."""
 AGAIN = {
     **AGAIN,
     "sizes are begun again by strides": Again(more_of_each_by_strides, SIZES, (1, 2, 5)),
     "no leaps of sizes": Again(no_leaps_of_sizes, SIZES, (1, 2, 5)),
     "short starts of sizes": Again(short_starts_of_sizes, SIZES, (1, 2, 5)),
     "half of what is left at most": Again(half_of_what_is_left, SIZES, (1, 2, 5)),
-    "a reserve beyond two trainings": Again(partial(reserve_beyond, 2), TRACES, ARENA_BUDGETS),
+    RESERVED: Again(partial(reserve_beyond, 2), TRACES, ARENA_BUDGETS),
     "a reserve beyond one training": Again(partial(reserve_beyond, 1), TRACES, ARENA_BUDGETS),
     "a reserve beyond two, first looks at 5 %": Again(
         partial(at_once, partial(reserve_beyond, 2), partial(looks_for, inf)), TRACES, SHORT
     ),
     "two are compared, or none": Again(two_or_none, TRACES, SHORT),
     "halving below three trainings": Again(partial(halving_below, 3), TRACES, SHORT),
+}
+SINCE: Mapping[str, Again] = {
+    "no comparing": Again(partial(reserved, 0.0), TRACES, (3, 5, 10)),
+    "half of what a budget has beyond two trainings": Again(partial(reserved, 0.5), TRACES, (3, 5, 10)),
 }
 AGAIN_SEEDS = 4
 LATER: Mapping[str, Callable[[], None]] = {
@@ -393,14 +403,14 @@ RULES: Mapping[str, Callable[[], None]] = {
 
 def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser("python -m benchmarks.tuning.curve_rules", description=__doc__)
-    parser.add_argument("rule", nargs="?", choices=[*RULES, *LATER, *AGAIN], metavar="RULE")
+    parser.add_argument("rule", nargs="?", choices=[*RULES, *LATER, *AGAIN, *SINCE], metavar="RULE")
     parser.add_argument("--problems", nargs="+", metavar="PATTERN", help="only these of the rule's")
     parser.add_argument("--budgets", nargs="+", type=float, metavar="B", help="only these of the rule's")
     options = parser.parse_args(arguments)
     if options.rule is None:
         rows = read_records(results_path(SUITE))
-        for default, rules in ((DEFAULT, RULES), (IN_TIME, LATER), (TODAY, AGAIN)):
-            print_pairs([row for row in rows if row["method"] in rules], method=default, against=())
+        for default, rules in ((DEFAULT, RULES), (IN_TIME, LATER), (TODAY, AGAIN), (RESERVED, SINCE)):
+            print_pairs([row for row in rows if row["method"] in {default, *rules}], method=default, against=())
         return 0
     (changed, problems, budgets), seeds = _judged(options.rule)
     changed()
@@ -410,7 +420,7 @@ def main(arguments: Sequence[str]) -> int:
         run
         for run in runs
         if run.contest.allowance.amount in (options.budgets or budgets)
-        and (options.rule in AGAIN or only_trace_of(run))
+        and (options.rule in {**AGAIN, **SINCE} or only_trace_of(run))
     ]
     make_missing(
         results_path(SUITE),
@@ -422,8 +432,8 @@ def main(arguments: Sequence[str]) -> int:
 
 def _judged(name: str) -> tuple[Again, int]:
     """A rule and its number of seeds."""
-    if name in AGAIN:
-        return AGAIN[name], AGAIN_SEEDS
+    if name in AGAIN or name in SINCE:
+        return {**AGAIN, **SINCE}[name], AGAIN_SEEDS
     if name in LATER:
         return Again(LATER[name], ("rows/*", "forest/*", "*-rows/*"), LATER_BUDGETS), LATER_SEEDS
     return Again(RULES[name], (), ARENA_BUDGETS), SEEDS
