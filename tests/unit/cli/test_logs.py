@@ -118,6 +118,7 @@ def test_a_log_is_printed_in_pieces(folder: Path, farthing: Callable, monkeypatc
 
 @pytest.fixture
 def url(folder: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    pytest.importorskip("fsspec")
     monkeypatch.setattr(stored_checkpoints, "SECONDS_BETWEEN_LOOKS", 0.05)
     monkeypatch.setattr(tempfile, "tempdir", str(folder / "here"))
     monkeypatch.setenv("TMPDIR", str(folder / "here"))
