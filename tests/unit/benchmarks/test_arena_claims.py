@@ -105,3 +105,20 @@ def test_differences_to_other_rules_are_those_recorded() -> None:
             if len(gaps) > 1:
                 cells.append(f"{signed(fmean(gaps))} ± {short(stdev(gaps) / math.sqrt(len(gaps)))}")
         assert f"| {', '.join(cells)} |" in PAGE, rule
+
+
+def test_families_that_are_behind_beyond_error_are_those_recorded() -> None:
+    """The table has each family, other method and budget whose interval of 95 % lies above zero, and no other."""
+    regrets: dict[tuple[str, str, float], dict[tuple[str, int], float]] = {}
+    for row in (*read_records(results_path("real-curves")), *read_records(results_path("folds"))):
+        key = (row["method"], str(row["problem"]).partition("/")[0], row["settings"]["allowance"]["amount"])
+        regrets.setdefault(key, {})[row["problem"], row["seed"]] = row["regret"]
+    behind = []
+    for (method, family, budget), own in regrets.items():
+        for other in ("asha", "bohb"):
+            theirs = regrets.get((other, family, budget), {})
+            gaps = [own[pair] - theirs[pair] for pair in own.keys() & theirs.keys()]
+            if method == "TraceKG" and (error := stdev(gaps) / math.sqrt(len(gaps))) * 1.96 < fmean(gaps):
+                behind.append(f"| {family} | {METHODS[other]} | {budget:g} | {signed(fmean(gaps))} ± {short(error)} |")
+    table = PAGE.partition("| family | to | budget |")[2].partition("\n\n")[0]
+    assert sorted(behind) == sorted(table.splitlines()[2:])
