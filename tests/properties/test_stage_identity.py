@@ -10,7 +10,15 @@ from signal import SIGKILL
 from tempfile import TemporaryDirectory
 
 import pytest
-from stage_kinds import HELPER, HELPER_TEXT, IMPORTS_WHAT_IT_COMPUTES, KINDS, PACKAGE, UNSEEN
+from stage_kinds import (
+    HELPER,
+    HELPER_TEXT,
+    IMPORTED_BY_A_TEXT,
+    KINDS,
+    PACKAGE,
+    UNSEEN,
+    importing,
+)
 
 import farthing as ft
 from farthing.errors import WorkError
@@ -99,23 +107,40 @@ def test_a_study_that_was_killed_and_resumed_is_the_unbroken_one(kind: str) -> N
     assert (computed, loaded) == (2, 4), "outputs of before the kill are loaded"
 
 
-def stage_of(text: str, folder: Path, name: str) -> object:
-    written(folder, {name: text})
+def run_in_a_study(folder: Path, modules: dict[str, str]) -> None:
+    """One trial of the stage in the first of these modules."""
+    written(folder, modules)
     sys.path.insert(0, str(folder))
     try:
-        return __import__(name).stage
+        stage = __import__(next(iter(modules))).stage
+        space = ft.Space(stages={"first": {"a": ft.Float(1, 2)}, "last": {"c": ft.Float(0, 1)}})
+        work = ft.Pipeline(source=1.0, first=stage, last=lambda x, c: x * c)
+        study = ft.Study(space, minimize="error", strategy=ft.Random(), seed=0)
+        study.run(work, budget=ft.Budget(trials=1), executor="inline", progress=False)
+        assert study.trials[0].value is not None, study.trials[0].failure
     finally:
         sys.path.remove(str(folder))
-        sys.modules.pop(name, None)
+        for name in [*modules, PACKAGE, f"{PACKAGE}.{HELPER}"]:
+            sys.modules.pop(name, None)
 
 
-def test_an_import_of_a_name_that_the_code_does_not_say_is_refused(tmp_path: Path) -> None:
-    stage = stage_of(IMPORTS_WHAT_IT_COMPUTES, tmp_path / "code", "computes_a_name")
-    space = ft.Space(stages={"first": {"a": ft.Float(1, 2)}, "last": {"c": ft.Float(0, 1)}})
-    work = ft.Pipeline(source=[1.0], first=stage, last=lambda x, c: c)  # type: ignore[arg-type]
-    study = ft.Study(space, minimize="error", strategy=ft.Random(), seed=0)
-    with pytest.raises(WorkError, match="imports a module by a name that is not in the code"):
-        study.run(work, budget=ft.Budget(trials=1), executor="inline", progress=False)
+LOADS = "def stage(data, a):\n    return load(a).smooth(data) * a\n"
+LOADS_THROUGH = "import loads\ndef stage(data, a):\n    return loads.load(a).smooth(data) * a\n"
+
+
+def test_an_import_of_a_name_in_the_code_is_no_reason_to_refuse(tmp_path: Path) -> None:
+    said = importing('importlib.import_module("stage_tools.filters")')
+    run_in_a_study(tmp_path / "own", {"says_its_name": said + LOADS})
+    run_in_a_study(tmp_path / "other", {"calls_another": LOADS_THROUGH, "loads": said})
+
+
+@pytest.mark.parametrize("kind", IMPORTED_BY_A_TEXT)
+def test_an_import_of_a_name_that_the_code_does_not_say_is_refused(kind: str, tmp_path: Path) -> None:
+    loads = importing(IMPORTED_BY_A_TEXT[kind])
+    with pytest.raises(WorkError, match=r"got 'first', which imports a module by a name that is not in the code\."):
+        run_in_a_study(tmp_path / "own", {"computes_a_name": loads + LOADS})
+    with pytest.raises(WorkError, match=r"by a name that is not in the code of 'loads'\. Write the name"):
+        run_in_a_study(tmp_path / "other", {"calls_another": LOADS_THROUGH, "loads": loads})
 
 
 @pytest.mark.parametrize("kind", UNSEEN)

@@ -24,7 +24,7 @@ from farthing.caching.object_state import UnseenState, is_made_by_code, state_of
 from farthing.caching.plain_data import NotPlain, Parts, take_apart
 from farthing.caching.users_modules import (
     IMPORTERS,
-    computes_import,
+    UnnamedImport,
     imports_in,
     is_installed,
     is_users,
@@ -101,10 +101,6 @@ UNORDERED = {"__static_attributes__"}
 IMPORTING = (importlib.import_module, builtins.__import__)
 
 
-class UnnamedImport(NotPlain):
-    """Code that imports a module by a name that it does not have as a text."""
-
-
 def identity_of_function(function: object) -> str:
     """The function's code, defaults, the variables it closes over, and the global constants, functions, classes and
     objects of the user's that it refers to, and those that these refer to. Modules of the user's that it refers to or
@@ -131,8 +127,10 @@ class _Reader:
 
     def read(self, thing: Any) -> Json:
         """A value that the function holds: a default, a variable it closes over, an argument bound to it."""
+        if _imports(thing):
+            raise UnnamedImport(thing)
         if is_installed(thing):
-            return [_qualified(thing), version_of(thing.__module__)]
+            return _installed(thing)
         if isinstance(thing, functools.partial):
             return {"partial": [self.read(part) for part in (thing.func, thing.args, thing.keywords)]}
         if isinstance(thing, functools._lru_cache_wrapper):
@@ -202,13 +200,17 @@ class _Reader:
     def _function(self, function: FunctionType) -> Json:
         defaults = [self.read(value) for value in function.__defaults__ or ()]
         keywords = [[self.read(name), self.read(value)] for name, value in (function.__kwdefaults__ or {}).items()]
-        closed_over = [self.read(cell.cell_contents) for cell in function.__closure__ or () if _is_filled(cell)]
+        cells = [cell.cell_contents for cell in function.__closure__ or () if _is_filled(cell)]
+        closed_over = [_installed(value) if _imports(value) else self.read(value) for value in cells]
         modules = _texts(*_modules_of(function))
         attributes = {name: self.read_global(value) for name, value in vars(function).items() if name != "__wrapped__"}
         return {
             "code": _code(function.__code__),
             "held": [defaults, keywords, closed_over],
-            "globals": {name: self.read_global(value) for name, value in _globals_of(function)},
+            "globals": {
+                name: _installed(value) if _imports(value) else self.read_global(value)
+                for name, value in _globals_of(function)
+            },
             **({"modules": modules} if modules else {}),
             **({"attributes": attributes} if attributes else {}),
         }
@@ -260,11 +262,8 @@ def _globals_of(function: FunctionType) -> list[tuple[str, Any]]:
 
 def _modules_of(function: FunctionType) -> Iterator[str]:
     """The modules that the function imports, and those that it reaches as `package.module`, by name."""
-    importers = _importers_of(function)
-    if computes_import(function.__code__, importers=importers):
-        raise UnnamedImport(function)
     package = function.__globals__.get("__package__") or ""
-    yield from imports_in(function.__code__, package=package, importers=importers)
+    yield from imports_in(function.__code__, package=package, importers=_importers_of(function), of=function)
     names = {name for code in _codes(function.__code__) for name in code.co_names}
     for package in (thing.__name__ for _, thing in _globals_of(function) if isinstance(thing, ModuleType)):
         inner = (name.removeprefix(f"{package}.") for name in list(sys.modules) if name.startswith(f"{package}."))
@@ -276,7 +275,7 @@ def _importers_of(function: FunctionType) -> set[str]:
     closed_over = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
     held = {name: cell.cell_contents for name, cell in closed_over if _is_filled(cell)}
     known = {**dict(_globals_of(function)), **held}
-    other = {name for name, value in known.items() if not any(value is one for one in IMPORTING)}
+    other = {name for name, value in known.items() if not _imports(value)}
     return {*IMPORTERS, *known} - other
 
 
@@ -314,6 +313,15 @@ def _module(module: ModuleType) -> Json:
 def _texts(*modules: str) -> Json:
     """The user's modules among these, and those that they import, by their texts."""
     return {name: checksum(file) for name, file in users_files(modules).items()}
+
+
+def _imports(thing: Any) -> bool:
+    """Whether this is a function that imports. Its uses are followed under names that the code has for it, only."""
+    return any(thing is one for one in IMPORTING)
+
+
+def _installed(thing: Any) -> Json:
+    return [_qualified(thing), version_of(thing.__module__)]
 
 
 def _qualified(thing: Any) -> str:

@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from farthing.caching import plain_files
-from farthing.caching.identity import UnnamedImport, identity_of_data, identity_of_function
+from farthing.caching.identity import identity_of_data, identity_of_function
 from farthing.caching.plain_data import NotPlain
 from farthing.caching.stage_cache import CacheKey, Kept, Load, StageCache, read_limit
 from farthing.caching.stored_stages import stage_cache
+from farthing.caching.users_modules import UnnamedImport
 from farthing.errors import WorkError
 from farthing.execution.running_trial import RunningTrial
 from farthing.files.file_lock import remove_abandoned, scratch_folder
@@ -334,10 +335,11 @@ def _version(name: str, stage: Stage) -> str:
     code = [part for part in (stage.function, stage.save, stage.load) if part is not None]
     try:
         return " ".join(identity_of_function(part) for part in code)
-    except UnnamedImport:
+    except UnnamedImport as refused:
+        where = f" of {refused.thing!r}" if isinstance(refused.thing, str) else ""
         raise WorkError(
             f"A stage's code must name the modules that it imports, got {name!r}, which imports a module by a name "
-            "that is not in the code. Write the name there, or give ft.Stage(…, version='1')."
+            f"that is not in the code{where}. Write the name there, or give ft.Stage(…, version='1')."
         ) from None
     except NotPlain as refused:
         raise WorkError(
