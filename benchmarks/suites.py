@@ -189,7 +189,6 @@ AFTER_15 = tuple(
     f"{name} after 15"
     for name in (*IN_LAMBO, "staged-ei-per-price", "staged-random")
 )  # fmt: skip
-SEEDS_AFTER_15 = 5
 IN_ALL = (5, 10, 12, 13, 18, 28)
 """Costs at which pipelines are judged, in full evaluations from the first one on, the design included."""
 SEEDS_OF_A_PLACE, SEEDS_OF_STALLING = 2, 4
@@ -427,9 +426,8 @@ _ENTRIES = (
                 "centred, noise 0.01, all after the same 15 random configurations",
                 problems=_names(*NOISY_CENTRED),
                 methods=AFTER_15,
-                judged_at=(20, 30, 40),
+                judged_at=(20, 40, 60),
                 unit="full runs",
-                most_seeds=dict.fromkeys(AFTER_15, SEEDS_AFTER_15),
             ),
             Contest(
                 "stalling",
