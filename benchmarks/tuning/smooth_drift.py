@@ -1,19 +1,20 @@
 """python -m benchmarks.tuning.smooth_drift: whether a smooth drift is better than forgetting, at equal measurements.
 
-Three models of arms play the same worlds by the same rule at several prices: an RBF in time, exponential forgetting,
-and the likelier of both at each fit. All else is equal: nothing is given but what arms give on average and their
-covariance; amplitude, rate and noise are learnt during the play, and there is no level. `CEGPUCB` at the same prices
-stands beside them. Regrets are compared at as many measurements, on the curve over the prices, play by play. Nothing
-was chosen on these plays. A run on record is not made again.
+Three models of arms play the same worlds: an RBF in time, exponential forgetting, and the likelier of both at each fit.
+All else is equal: nothing is given but what arms give on average and their covariance; amplitude, rate and noise are
+learnt during the play, and there is no level. `CEGPUCB` stands beside them. Each plays by the default's rule at several
+prices, and by coins, which ask in the same rounds whatever the model. Regrets are compared play by play at as many
+measurements, for the rule on the curve over its prices. Nothing was chosen on these plays. A run on record is not made
+again.
 """
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from math import log, sqrt
 from statistics import fmean, stdev
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -37,11 +38,12 @@ from benchmarks.resuming import make_missing
 from farthing.models.linalg import Array
 from farthing.online import CEGPUCB, OnlineStrategy
 from farthing.online.ce_gp_ucb import FLOOR
-from farthing.rules import Floor, ValueOfInformation
+from farthing.rules import Bernoulli, Floor, ValueOfInformation
 
 SUITE = "tuning-smooth-drift"
-PRICES = (0.003, 0.03, 0.3, 1.0, 3.0, 10.0)
+PRICES = (0.003, 0.03, 0.3, 3.0)
 """Of a measurement, in prior standard deviations summed over rounds; the default's is 0.3."""
+COINS = (0.03, 0.1)
 MODELS = ("smooth", "exponential", "likelier", "CEGPUCB")
 SEEDS = range(6000, 6008)
 PLAYS = {"metr-la": 7, "intel": 5, "cmu-light": 8}
@@ -103,21 +105,22 @@ def part_of(world: World, part: int) -> World:
 
 @dataclass(frozen=True)
 class Trial:
-    """One model with one price in one world; the seed of a world of sensors is its part."""
+    """One model with one price, or one coin, in one world; the seed of a world of sensors is its part."""
 
     world: str
     model: str
-    price: float
+    asks: Literal["price", "coin"]
+    amount: float
     seed: int
 
     @property
     def identity(self) -> dict[str, Any]:
-        settings = {"price": self.price}
+        settings = {self.asks: self.amount}
         return {"suite": SUITE, "problem": self.world, "method": self.model, "seed": self.seed, "settings": settings}
 
     @property
     def title(self) -> str:
-        return f"{self.world}, {self.model}, price {self.price:g}, seed {self.seed}"
+        return f"{self.world}, {self.model}, {self.asks} {self.amount:g}, seed {self.seed}"
 
 
 OF_ARMS = {world.name: world for world in (*ARMS, *NEW_ARMS)}
@@ -139,18 +142,21 @@ def result_of(trial: Trial) -> Record:
 
 
 def strategy(trial: Trial, facts: dict[str, Any]) -> OnlineStrategy:
-    rule = ValueOfInformation(trial.price)
+    coin = Bernoulli(trial.amount)
+    rule = coin if trial.asks == "coin" else Floor(ValueOfInformation(trial.amount), FLOOR)
     known = {key: facts[key] for key in ("scale", "offset") if key in facts}
     if trial.model == "CEGPUCB":
-        return CEGPUCB(kernel=facts.get("kernel", "independent"), rule=rule, **known)
+        return CEGPUCB(kernel=facts.get("kernel", "independent"), rule=rule, floor=0.0, **known)
     drift: Any = trial.model
-    return SmoothArms(rule=Floor(rule, FLOOR), beta=2.0, covariance=facts.get("kernel"), drift=drift, **known)
+    return SmoothArms(rule=rule, beta=2.0, covariance=facts.get("kernel"), drift=drift, **known)
 
 
 def trials() -> Iterable[Trial]:
     for world in (*OF_ARMS, *OF_SENSORS):
         for seed in SEEDS if world in OF_ARMS else range(PLAYS[world]):
-            yield from (Trial(world, model, price, seed) for model in MODELS for price in PRICES)
+            for model in MODELS:
+                yield from (Trial(world, model, "price", price, seed) for price in PRICES)
+                yield from (Trial(world, model, "coin", coin, seed) for coin in COINS)
 
 
 # ------------------------------------------------------------
@@ -166,7 +172,7 @@ def curves_at_equal(one: str, other: str, world: str, seed: int) -> tuple[float,
 
     Each curve goes through the regrets at the prices, over the logarithm of the measurements.
     """
-    curves = [_curve(model, world, seed) for model in (one, other)]
+    curves = [_curve(by_play()[world, model, seed]) for model in (one, other)]
     low, high = max(curve[0][0] for curve in curves), min(curve[-1][0] for curve in curves)
     if low >= high:
         return None
@@ -175,12 +181,22 @@ def curves_at_equal(one: str, other: str, world: str, seed: int) -> tuple[float,
     return mine, theirs
 
 
-def _curve(model: str, world: str, seed: int) -> list[tuple[float, float]]:
+def _curve(rows: Iterable[Record]) -> list[tuple[float, float]]:
     """(log measurements, regret) by measurements; prices with as many measurements are one point."""
     found: dict[int, list[float]] = {}
-    for row in by_play()[world, model, seed]:
-        found.setdefault(int(row["queries"]), []).append(float(row["regret"]))
+    for row in rows:
+        if "price" in row["settings"]:
+            found.setdefault(int(row["queries"]), []).append(float(row["regret"]))
     return [(log(1 + asked), fmean(found[asked])) for asked in sorted(found)]
+
+
+def by_coin(one: str, other: str, world: str, seed: int) -> tuple[float, float] | None:
+    """Mean regrets of both over the coins, which ask in the same rounds."""
+    found = [
+        [float(row["regret"]) for row in by_play()[world, model, seed] if "coin" in row["settings"]]
+        for model in (one, other)
+    ]
+    return fmean(found[0]), fmean(found[1])
 
 
 @cache
@@ -189,6 +205,9 @@ def by_play() -> dict[tuple[str, str, int], list[Record]]:
     for row in read_records(results_path(SUITE)):
         found.setdefault((row["problem"], row["method"], row["seed"]), []).append(row)
     return found
+
+
+Equal: TypeAlias = Callable[[str, str, str, int], tuple[float, float] | None]
 
 
 @dataclass(frozen=True)
@@ -204,10 +223,10 @@ class Comparison:
         return f"{100.0 * self.change:+.0f} % ± {100.0 * self.error:.0f}, {self.won}–{self.lost}"
 
 
-def compared(one: str, other: str, world: str) -> Comparison | None:
+def compared(one: str, other: str, world: str, *, at: Equal = curves_at_equal) -> Comparison | None:
     """None where fewer than two plays have curves that overlap."""
     seeds = sorted({seed for name, model, seed in by_play() if name == world and model == one})
-    both = [found for seed in seeds if (found := curves_at_equal(one, other, world, seed)) is not None]
+    both = [found for seed in seeds if (found := at(one, other, world, seed)) is not None]
     if len(both) < 2:
         return None
     gaps, level = [mine - theirs for mine, theirs in both], fmean(theirs for _, theirs in both)
@@ -216,10 +235,18 @@ def compared(one: str, other: str, world: str) -> Comparison | None:
 
 
 def report() -> str:
-    rows = [["", *(f"{one} against {other}" for one, other in COMPARED)]]
-    for world in (*OF_ARMS, *OF_SENSORS):
-        rows.append([world, *(str(compared(*pair, world) or "no overlap") for pair in COMPARED)])
-    return table(rows)
+    return "\n\n".join(
+        table(
+            [
+                [name, *(f"{one} against {other}" for one, other in COMPARED)],
+                *(
+                    [world, *(str(compared(*pair, world, at=at) or "no overlap") for pair in COMPARED)]
+                    for world in (*OF_ARMS, *OF_SENSORS)
+                ),
+            ]
+        )
+        for name, at in (("by the rule", curves_at_equal), ("by coins", by_coin))
+    )
 
 
 COMPARED = (("smooth", "exponential"), ("likelier", "exponential"), ("smooth", "CEGPUCB"), ("likelier", "CEGPUCB"))
