@@ -1101,6 +1101,66 @@ def importing(module: str) -> str:
     return IMPORTING.replace("SETTING", setting).replace("MODULE", module)
 
 
+FILLED = {
+    "a memo in a decorator": """
+from functools import wraps
+def remembered(function):
+    memo = {}
+    @wraps(function)
+    def wrapper(data, a):
+        if a not in memo:
+            memo[a] = function(data, a)
+        return memo[a]
+    return wrapper
+@remembered
+def stage(data, a):
+    return data * a + SHIFT
+""",
+    "a memo of objects in a closure": """
+class Model:
+    def __init__(self, a):
+        self.a = a
+def remembering():
+    memo = {}
+    def stage(data, a):
+        return data * memo.setdefault(a, Model(a)).a + SHIFT
+    return stage
+stage = remembering()
+""",
+    "an attribute that is set when it is asked for": """
+class Table:
+    def shift(self):
+        if not hasattr(self, "_shift"):
+            self._shift = SHIFT
+        return self._shift
+TABLE = Table()
+def stage(data, a):
+    return data * a + TABLE.shift()
+""",
+    "an estimator that is fitted": """
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+STEPS = make_pipeline(StandardScaler())
+def stage(data, a):
+    return STEPS.fit_transform(data.reshape(-1, 1)).ravel() * a + SHIFT
+""",
+    "a dict with defaults": """
+from collections import defaultdict
+CALLS = defaultdict(list)
+def stage(data, a):
+    CALLS[a].append(SHIFT)
+    return data * a + CALLS[a][0]
+""",
+    "a counter": """
+COUNT = 0
+def stage(data, a):
+    global COUNT
+    COUNT += 1
+    return data * a + SHIFT
+""",
+}
+"""Texts of modules whose stage fills something as it runs, with a global `SHIFT` that is not theirs."""
+
 UNSEEN = {
     "a connection": "import sqlite3\nHELD = sqlite3.connect(':memory:')",
     "an open file": "HELD = open(__file__)",

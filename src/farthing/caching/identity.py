@@ -15,6 +15,7 @@ import os
 import sys
 import uuid
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from enum import Flag
 from pathlib import Path
 from types import BuiltinMethodType, CodeType, FunctionType, MethodType, ModuleType
@@ -43,9 +44,12 @@ log = logging.getLogger("farthing")
 CHUNK = 1 << 20
 
 
-def identity_of_data(thing: object) -> str:
-    """For plain data its content, for a path that of the file or of all files in the folder; else NotPlain."""
-    parts = Parts()
+def identity_of_data(thing: object, parts: Parts | None = None) -> str:
+    """For plain data its content, for a path that of the file or of all files in the folder; else NotPlain.
+
+    `parts` is filled with what the data has beside its JSON.
+    """
+    parts = parts or Parts()
     form = json.dumps(take_apart(thing, parts), sort_keys=True)
     return digest(_content(form, parts))
 
@@ -112,18 +116,55 @@ def identity_of_function(function: object) -> str:
     installed modules but for their versions.
     """
     try:
-        form = _Reader().read(function)
+        found, _ = _read(function)
+    except NotPlain as refused:
+        if not _BEGUN_AS or isinstance(refused, UnnamedImport):
+            raise
+        found, _ = _read(function, takes_objects=True)
+        if found not in _BEGUN_AS:
+            raise
+    return _BEGUN_AS.get(found, found)
+
+
+_BEGUN_AS: dict[str, str] = {}
+"""The identities of functions as running them in this process left them, with those that they began with."""
+
+
+@contextmanager
+def filled_by_running(functions: Iterable[object]) -> Iterator[None]:
+    """While these functions run in this process: what they fill, such as memos and lazy attributes, is no change.
+
+    They keep the identities that they begin with, unless code or a file changes meanwhile.
+    """
+    before = []
+    for function in functions:
+        with suppress(NotPlain):
+            before.append((function, *_read(function)))
+    yield
+    for function, identity, lasting in before:
+        with suppress(NotPlain):
+            left, found = _read(function, takes_objects=True)
+            if lasting <= found:
+                _BEGUN_AS[left] = _BEGUN_AS.get(identity, identity)
+
+
+def _read(function: object, *, takes_objects: bool = False) -> tuple[str, set[str]]:
+    """The identity of a function as it is, and what of it running cannot change: its code and the files it reads."""
+    reader = _Reader(takes_objects=takes_objects)
+    try:
+        form = reader.read(function)
     except RecursionError:
         raise NotPlain(function) from None
-    return digest([json.dumps(form, sort_keys=True).encode()])
+    return digest([json.dumps(form, sort_keys=True).encode()]), reader.lasting
 
 
 class _Reader:
     """Spells functions out as JSON. An object that can refer to itself is spelled out once, so that recursion ends."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, takes_objects: bool) -> None:
         self._seen: dict[int, tuple[int, object]] = {}
-        self._is_in_global = False
+        self._is_in_global = takes_objects
+        self.lasting = set[str]()
 
     def read(self, thing: Any) -> Json:
         """A value that the function holds: a default, a variable it closes over, an argument bound to it."""
@@ -144,9 +185,9 @@ class _Reader:
         if isinstance(thing, type):
             return self._once(thing, self._class) if is_made_by_code(thing) else [_qualified(thing)]
         if isinstance(thing, ModuleType):
-            return _module(thing)
+            return self._module(thing)
         if isinstance(thing, CodeType):
-            return {"code": _code(thing)}
+            return {"code": self._lasting(_code(thing))}
         return self._data(thing)
 
     def read_global(self, thing: Any) -> Json:
@@ -164,8 +205,10 @@ class _Reader:
         return spell(thing)
 
     def _data(self, thing: Any) -> Json:
+        parts = Parts()
         try:
-            return {"data": identity_of_data(thing)}
+            found = identity_of_data(thing, parts)
+            return {"data": self._lasting(found) if parts.paths else found}
         except NotPlain:
             if type(thing) in (list, tuple, dict, set, frozenset):
                 return self._once(thing, self._container)
@@ -202,10 +245,10 @@ class _Reader:
         keywords = [[self.read(name), self.read(value)] for name, value in (function.__kwdefaults__ or {}).items()]
         cells = [cell.cell_contents for cell in function.__closure__ or () if _is_filled(cell)]
         closed_over = [_installed(value) if _imports(value) else self.read(value) for value in cells]
-        modules = _texts(*_modules_of(function))
+        modules = self._texts(*_modules_of(function))
         attributes = {name: self.read_global(value) for name, value in vars(function).items() if name != "__wrapped__"}
         return {
-            "code": _code(function.__code__),
+            "code": self._lasting(_code(function.__code__)),
             "held": [defaults, keywords, closed_over],
             "globals": {
                 name: _installed(value) if _imports(value) else self.read_global(value)
@@ -223,6 +266,21 @@ class _Reader:
         if isinstance(member, property):
             return [self.read_global(part) for part in (member.fget, member.fset, member.fdel)]
         return self.read_global(getattr(member, "__func__", member))
+
+    def _module(self, module: ModuleType) -> Json:
+        """A module of the user's counts by its text, another by its version."""
+        if not is_users(module):
+            return [module.__name__, version_of(module.__name__)]
+        return [module.__name__, self._texts(module.__name__)]
+
+    def _texts(self, *modules: str) -> Json:
+        """The user's modules among these, and those that they import, by their texts."""
+        return {name: self._lasting(checksum(file)) for name, file in users_files(modules).items()}
+
+    def _lasting(self, form: Json) -> Json:
+        """Notes what only another hand can change: code and files."""
+        self.lasting.add(json.dumps(form))
+        return form
 
 
 def _counts(kind: type, name: str) -> bool:
@@ -301,18 +359,6 @@ def _say_unseen(kind: str) -> None:
         "Give ft.Stage(…, version='1'), and change it whenever outputs change.",
         kind,
     )
-
-
-def _module(module: ModuleType) -> Json:
-    """A module of the user's counts by its text, another by its version."""
-    if not is_users(module):
-        return [module.__name__, version_of(module.__name__)]
-    return [module.__name__, _texts(module.__name__)]
-
-
-def _texts(*modules: str) -> Json:
-    """The user's modules among these, and those that they import, by their texts."""
-    return {name: checksum(file) for name, file in users_files(modules).items()}
 
 
 def _imports(thing: Any) -> bool:

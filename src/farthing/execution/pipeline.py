@@ -3,14 +3,14 @@
 import copy
 import inspect
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack, suppress
+from contextlib import AbstractContextManager, ExitStack, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from farthing.caching import plain_files
-from farthing.caching.identity import identity_of_data, identity_of_function
+from farthing.caching.identity import filled_by_running, identity_of_data, identity_of_function
 from farthing.caching.plain_data import NotPlain
 from farthing.caching.stage_cache import CacheKey, Kept, Load, StageCache, read_limit
 from farthing.caching.stored_stages import stage_cache
@@ -147,6 +147,11 @@ class PipelineWork:
     def address(self, prefix: str, length: int) -> CacheKey:
         """The place in the cache of the output of the first stages, given their params."""
         return CacheKey(self.source_identity, self.versions[:length], prefix)
+
+    def running_here(self) -> AbstractContextManager[None]:
+        """To be held while the stages run in this process."""
+        own = (stage for stage in self.pipeline.stages.values() if stage.version is None)
+        return filled_by_running(part for stage in own for part in _code_of(stage))
 
     def _take_stock(self) -> None:
         """Refuses what cannot be told apart. Workers are sent what it found, which holds until the next run begins.
@@ -329,12 +334,15 @@ def _refuse_path_as_text(name: str, output: object, folder: Path) -> None:
             _refuse_path_as_text(name, part, folder)
 
 
+def _code_of(stage: Stage) -> list[Callable[..., Any]]:
+    return [part for part in (stage.function, stage.save, stage.load) if part is not None]
+
+
 def _version(name: str, stage: Stage) -> str:
     if stage.version is not None:
         return f"given: {stage.version}"
-    code = [part for part in (stage.function, stage.save, stage.load) if part is not None]
     try:
-        return " ".join(identity_of_function(part) for part in code)
+        return " ".join(identity_of_function(part) for part in _code_of(stage))
     except UnnamedImport as refused:
         where = f" of {refused.thing!r}" if isinstance(refused.thing, str) else ""
         raise WorkError(
