@@ -493,9 +493,16 @@ _ENTRIES = (
             Contest(
                 "training size and epochs",
                 problems=("mlp-fashion",),
-                methods=("TraceKG", "TraceKG-paper", "kg", "log-ei", "boca", "hyperband"),
+                methods=("TraceKG", "TraceKG-paper", "kg", "log-ei", "boca", "hyperband", "TraceKG-paper-plain"),
                 judged_at=(0.5, 1),
                 unit="cost",
+            ),
+            Contest(
+                "taKG and taKG⁰ on learning curves",
+                problems=("rows/finetune_cifar", "rows/gru_code"),
+                methods=("TraceKG-paper", "TraceKG-paper-plain"),
+                judged_at=(0.5, 1, 2),
+                unit="full runs",
             ),
         ),
         seeds=5,
