@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager, ExitStack, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from types import MethodType
 from typing import Any
 
 from farthing.caching import plain_files
@@ -14,7 +15,7 @@ from farthing.caching.identity import filled_by_running, identity_of_data, ident
 from farthing.caching.plain_data import NotPlain
 from farthing.caching.stage_cache import CacheKey, Kept, Load, StageCache, read_limit
 from farthing.caching.stored_stages import stage_cache
-from farthing.caching.users_modules import UnnamedImport
+from farthing.caching.users_modules import UnnamedImport, is_installed
 from farthing.errors import WorkError
 from farthing.execution.running_trial import RunningTrial
 from farthing.files.file_lock import remove_abandoned, scratch_folder
@@ -335,7 +336,10 @@ def _refuse_path_as_text(name: str, output: object, folder: Path) -> None:
 
 
 def _code_of(stage: Stage) -> list[Callable[..., Any]]:
-    return [part for part in (stage.function, stage.save, stage.load) if part is not None]
+    """An object counts by its method `__call__`, with its state."""
+    parts = [part for part in (stage.function, stage.save, stage.load) if part is not None]
+    methods = [None if is_installed(part) else getattr(part, "__call__", None) for part in parts]  # noqa: B004
+    return [method if isinstance(method, MethodType) else part for part, method in zip(parts, methods, strict=True)]
 
 
 def _version(name: str, stage: Stage) -> str:

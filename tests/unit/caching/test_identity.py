@@ -160,6 +160,14 @@ def test_where_a_random_generator_stands_does_not_count():
     assert stage_of(script) == stage_of(script)
 
 
+def test_what_a_context_variable_or_a_handler_of_logs_holds_does_not_count():
+    script = "import logging\nfrom contextvars import ContextVar\n"
+    script += "level, handler = ContextVar('level', default=1), logging.StreamHandler()\n"
+    script += "def stage(previous): return level.get(), handler"
+    assert stage_of(script) == stage_of(script)
+    assert stage_of(script) != stage_of(script.replace("level.get()", "level"))
+
+
 def test_a_wrapper_of_a_library_counts_as_what_it_wraps(tmp_path):
     def identity(place, code):
         memory = joblib.Memory(tmp_path / place, verbose=0)
