@@ -20,12 +20,10 @@ from farthing.strategies.multifidelity.candidates import ChosenEvaluation, at_le
 from farthing.strategies.multifidelity.context import CurveContext
 from farthing.strategies.multifidelity.recommending import expected
 from farthing.strategies.multifidelity.runs import Run, loss_up_to, recommendable
-from farthing.strategies.shared.searching import share_left
+from farthing.strategies.multifidelity.takg import RESERVE
+from farthing.strategies.shared.effort import share_left
 from farthing.trials import History, noted
 
-RESERVE = 0.35
-"""The share of a budget that is kept for comparing. Chosen on the tables of `real-curves-tuning`;
-`docs/systems/multifidelity.md` lists what was tried."""
 REDUCTION = 2.0
 """From one rung to the next; the best half of a rung goes on. No other was better on the same tables."""
 LOWEST = 0.1

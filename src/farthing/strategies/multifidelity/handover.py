@@ -13,21 +13,23 @@ from functools import cached_property
 from itertools import islice
 from math import inf
 from statistics import median
+from typing import TYPE_CHECKING
 
 from farthing.costs import Remaining
 from farthing.strategies.multifidelity.basket import continuing_saves, starts_at
-from farthing.strategies.multifidelity.context import Settings, read_context
-from farthing.strategies.multifidelity.finishing import RESERVE
 from farthing.strategies.multifidelity.halving import ASHA, ParamsKey, Rungs
 from farthing.strategies.multifidelity.runs import Run, recommendable, runs_of
-from farthing.strategies.multifidelity.screening import best_new
 from farthing.strategies.multifidelity.skill import FIRST, HALVING, ModelSkill, only_trace
 from farthing.strategies.multifidelity.standings import KeptStandings, Standings
-from farthing.strategies.shared.searching import share_left
+from farthing.strategies.multifidelity.takg import RESERVE
+from farthing.strategies.shared.effort import share_left
 from farthing.strategies.shared.starts import is_known
 from farthing.strategies.shared.strategy import Randomness
 from farthing.trials import History, Json, Prediction, Suggestion, Trial, noted
 from farthing.trials.trial import THETA
+
+if TYPE_CHECKING:
+    from farthing.strategies.multifidelity.context import Settings
 
 # ------------------------------------------------------------
 # Rungs for runs of any length: halving takes over runs that something else began.
@@ -120,7 +122,7 @@ EVERY = 4
 
 
 def suggest_by_halving(
-    settings: Settings, history: History, budget: Remaining, count: int, rng: Randomness, *, skill: ModelSkill
+    settings: "Settings", history: History, budget: Remaining, count: int, rng: Randomness, *, skill: ModelSkill
 ) -> list[Suggestion]:
     """Suggests by asynchronous successive halving; the model chooses the params of some new configurations."""
     found: list[Suggestion] = []
@@ -198,7 +200,7 @@ def _is_of_model(suggestion: Suggestion, *, place: int) -> bool:
 
 
 def _by_model(
-    settings: Settings,
+    settings: "Settings",
     history: History,
     budget: Remaining,
     rng: Randomness,
@@ -206,6 +208,9 @@ def _by_model(
     chosen: Sequence[Suggestion],
 ) -> Suggestion | None:
     """A start with the params of highest expected improvement instead; None where no value is known."""
+    from farthing.strategies.multifidelity.context import read_context
+    from farthing.strategies.multifidelity.screening import best_new
+
     context = read_context(settings, history, rng, chosen, effort=budget.effort or "ordinary")
     if context is None:
         return None

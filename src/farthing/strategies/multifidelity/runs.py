@@ -6,16 +6,18 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate
 from math import inf
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from farthing.errors import StorageError
-from farthing.models.linalg import Array
 from farthing.trials import History, Params, Problem, State, Trial
 from farthing.trials.best_so_far import ended_early, fidelity_known
 from farthing.trials.memos import places_changed
 from farthing.validation import shown
+
+if TYPE_CHECKING:
+    from farthing.models.linalg import Array  # brings SciPy, which the first suggestions do without
 
 
 @dataclass(frozen=True)
@@ -71,7 +73,7 @@ class Run:
         return self.done[-1] if self.done else None
 
     @cached_property
-    def reached(self) -> Array:
+    def reached(self) -> "Array":
         """The fidelity that the run has reached: s of its last trial that is done, (m,); all where it ended early."""
         assert self.last is not None, "only runs with a result have come anywhere"
         known = fidelity_known(self.problem, self.last)
@@ -304,7 +306,7 @@ def active_runs(history: History, runs: Sequence[Run], *, retain: int, most: int
     ]
 
 
-def shares_better(runs: Sequence[Run]) -> Array:
+def shares_better(runs: Sequence[Run]) -> "Array":
     """The share of the results at similar fidelities that are better than the last one of each run; 1 without any.
 
     Losses at different fidelities are not comparable, so a short run competes with short runs, and with the results

@@ -33,6 +33,9 @@ START_SHARE = 0.13
 """Of the full fidelity, all fidelities multiplied, where there are several or none is a trace; a guess, not tuned."""
 START_BUDGET = 0.5
 """Starts never take more than this share of the budget; a guess, not tuned."""
+RESERVE = 0.35
+"""The share of a budget that is kept for comparing. Chosen on the tables of `real-curves-tuning`;
+`docs/systems/multifidelity.md` lists what was tried."""
 
 
 @dataclass(frozen=True)
@@ -71,6 +74,7 @@ class TraceKG(Strategy):
 
     takes_starts: ClassVar[bool] = True
     thinking: ClassVar[float] = 0.06
+    imports_later: ClassVar[str | None] = "farthing.strategies.multifidelity.screening"
     former: ClassVar[Mapping[str, Json]] = {"samples": "map", "basket": None, "search": "screen", "recommends": "seen"}
 
     @classmethod

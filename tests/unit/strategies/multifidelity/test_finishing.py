@@ -12,7 +12,6 @@ from farthing.strategies.multifidelity.context import CurveContext, read_context
 from farthing.strategies.multifidelity.finishing import (
     LEAST_DOUBT,
     NOTE,
-    RESERVE,
     WHY,
     Contest,
     Means,
@@ -21,6 +20,7 @@ from farthing.strategies.multifidelity.finishing import (
     is_ending,
 )
 from farthing.strategies.multifidelity.screening import LONGEST_LOOK, STRIDE, offered, without_leaps
+from farthing.strategies.multifidelity.takg import RESERVE
 from farthing.trials import History, Measurement, Problem, State, Suggestion, Trial
 
 SPACE = ft.Space({"x": ft.Float(0, 1)}, fidelities={"epochs": ft.Fidelity(1, 20, integer=True, trace=True)})
