@@ -205,7 +205,7 @@ class MemoryStorage:
         label: str | None = None,
     ) -> list[Trial]:
         with self._study(study):
-            suggestions, overhead = choose(self.history(study, since=since))
+            suggestions, overhead = choose(self.history(study, since=since, running=False))
             return self.open_trials(
                 study,
                 suggestions,

@@ -68,6 +68,21 @@ def test_a_trial_takes_as_many_steps_with_many_workers_as_with_few(
     assert steps(200) <= 1.5 * steps(20)
 
 
+def test_asking_and_telling_takes_as_many_steps_with_many_in_flight_as_with_few() -> None:
+    def steps(in_flight: int) -> float:
+        study = ft.Study(PLAIN, minimize="error", strategy=ft.Sobol(), seed=0)
+        asked = [study.ask() for _ in range(in_flight)]
+
+        def turn_over() -> None:
+            for one in asked[:50]:
+                study.tell(one, 1.0)
+                study.ask()
+
+        return calls_of(turn_over) / 50
+
+    assert steps(500) <= 1.5 * steps(50)
+
+
 def test_a_history_knows_what_changed_since_one_that_it_grew_out_of() -> None:
     problem = ft.Study(PLAIN, minimize="error").problem
     trials = [Trial(number, Suggestion({"x": 0.5, "y": 0.5}), State.RUNNING) for number in range(100)]
