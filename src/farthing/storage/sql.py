@@ -12,7 +12,7 @@ from farthing.costs import Clock, SystemClock
 from farthing.errors import StorageError
 from farthing.storage import engines, lifecycle, rows, schema, statements
 from farthing.storage.checking import found_faults
-from farthing.storage.json_text import stored_record, stored_suggestion
+from farthing.storage.json_text import from_text, stored_record, stored_suggestion, to_text
 from farthing.storage.lifecycle import Claim, Entry
 from farthing.storage.listing import leaders, read_lines, read_trials, summaries
 from farthing.storage.reading import HistoryReader
@@ -22,7 +22,7 @@ from farthing.storage.study_rows import NothingChanged, StudyRows
 from farthing.storage.transactions import Transactions
 from farthing.storage.validation import check_expected_trials, study_exists, study_not_found, unknown_run
 from farthing.storage.watching import HolderWatch, LeaseWatch, Renewal
-from farthing.trials import Attempt, Event, Json, Measurement, Outcome, Problem, Rate, Suggestion, Trial
+from farthing.trials import Attempt, Event, Json, Measurement, Outcome, Problem, Rate, Suggestion, Trial, noted
 
 Result = TypeVar("Result")
 Steps = Callable[[StudyRows], Result]
@@ -344,6 +344,14 @@ class SqlStorage:
 
     def count_measurements(self, study: str) -> int:
         return self._scalar(statements.COUNT_MEASUREMENTS, study)
+
+    def count_noted(self, study: str, word: str) -> int:
+        def look(connection: Connection) -> int:
+            sought = {"this_name": study, "word": to_text(word, what="A word")}
+            notes = connection.scalars(statements.NOTES_WITH, sought)
+            return sum(word in noted(from_text(note)) for note in notes)
+
+        return self._database.look(look)
 
     def versions(self) -> dict[str, int]:
         return self._database.look(

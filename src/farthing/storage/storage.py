@@ -100,6 +100,10 @@ class ReadsOutlines(Protocol):
 
     def count_measurements(self, study: str) -> int: ...
 
+    def count_noted(self, study: str, word: str) -> int:
+        """The number of trials whose note has that word."""
+        ...
+
     def versions(self) -> Mapping[str, int]:
         """The version of each study by its name: what changed since a look is known without reading any."""
         ...
