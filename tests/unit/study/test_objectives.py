@@ -599,6 +599,19 @@ def test_a_study_begins_with_the_fronts_of_earlier_ones(tmp_path: Path) -> None:
         ft.Study(SPACE, minimize="error", storage=where, name="one", learn_from=["may"])
 
 
+def test_the_order_in_which_objectives_are_named_hides_no_earlier_study(tmp_path: Path) -> None:
+    where = str(tmp_path / "studies.db")
+    with ft.Study(SPACE, minimize=TWO, noise=False, strategy="Random", storage=where, name="may") as one:
+        for x, error, latency in [(0.1, 0.0, 9.0), (0.2, 0.1, 2.0), (0.3, 1.0, 0.0)]:
+            one.add({"x": x, "y": 0.5}, {"error": error, "latency": latency}, cost=3.0)
+    for name, given in (("named", ["may"]), ("all", "all")):
+        study = ft.Study(SPACE, minimize=TWO[::-1], storage=where, name=name, learn_from=given)
+        assert study.history.learned is not None
+        assert [start.params["x"] for start in study.history.learned.starts] == pytest.approx([0.2, 0.1, 0.3])
+    with pytest.raises(InvalidArgument, match="studies of the same value"):
+        ft.Study(SPACE, minimize="error", maximize="latency", storage=where, name="other", learn_from=["may"])
+
+
 def test_the_knee_is_trained_to_the_end() -> None:
     space = ft.Space(SPACE.parameters, fidelities=EPOCHS)
     study = ft.Study(space, minimize=TWO, noise=False, strategy=ft.Random())
