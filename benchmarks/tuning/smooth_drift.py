@@ -8,8 +8,9 @@ measurements, for the rule on the curve over its prices. Nothing was chosen on t
 again.
 """
 
+import argparse
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from math import log, sqrt
@@ -153,9 +154,11 @@ def strategy(trial: Trial, facts: dict[str, Any]) -> OnlineStrategy:
     return SmoothArms(rule=rule, beta=2.0, covariance=facts.get("kernel"), drift=drift, **known)
 
 
-def trials() -> Iterable[Trial]:
-    for world in (*OF_ARMS, *OF_SENSORS):
-        for seed in SEEDS if world in OF_ARMS else range(PLAYS[world]):
+def trials(most: int) -> Iterable[Trial]:
+    """Of all worlds, of each at most so many plays."""
+    for world in (*OF_SENSORS, *OF_ARMS):
+        seeds = SEEDS if world in OF_ARMS else range(PLAYS[world])
+        for seed in seeds[:most]:
             for model in MODELS:
                 yield from (Trial(world, model, "price", price, seed) for price in PRICES)
                 if model in OF_EQUAL_START:
@@ -252,8 +255,10 @@ def report(world: str) -> list[list[str]]:
     ]
 
 
-def main() -> int:
-    make_missing(results_path(SUITE), list(trials()), result_of=result_of)
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--plays", type=int, default=len(SEEDS), help="the most of each world")
+    make_missing(results_path(SUITE), list(trials(parser.parse_args(arguments).plays)), result_of=result_of)
     heading = ["change of the regret, plays won–lost", *(name for name, _, _ in COLUMNS)]
     print(table([heading, *(row for world in (*OF_ARMS, *OF_SENSORS) for row in report(world))]))
     return 0
