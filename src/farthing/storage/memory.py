@@ -1,6 +1,6 @@
 """A storage that lives and dies with its process: the reference for what the others do."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from threading import RLock
@@ -143,6 +143,19 @@ class MemoryStorage:
                 raise study_exists(record.name)
             stored = stored_record(record, created_at=self.now())
             self._studies[record.name] = _Study(stored)
+            return stored
+
+    def create_in_turn(
+        self, record: StudyRecord, kind: str, payload: Json, *, admit: Callable[[], object]
+    ) -> StudyRecord:
+        with held(self._lock):
+            stored = self.create_study(record)
+            try:
+                admit()
+                self.log_event(record.name, kind, payload)
+            except BaseException:
+                del self._studies[record.name]
+                raise
             return stored
 
     def load_study(self, name: str) -> StudyRecord:

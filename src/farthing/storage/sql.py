@@ -60,18 +60,29 @@ class SqlStorage:
     # Studies
 
     def create_study(self, record: StudyRecord) -> StudyRecord:
+        return self._database.write(lambda connection: self._created(connection, record), took_effect=_is_created)
+
+    def create_in_turn(
+        self, record: StudyRecord, kind: str, payload: Json, *, admit: Callable[[], object]
+    ) -> StudyRecord:
         def create(connection: Connection) -> StudyRecord:
-            stored = stored_record(record, created_at=self._now(connection))
-            try:
-                connection.execute(statements.CREATE_STUDY, rows.study_row(stored))
-            except IntegrityError:
-                raise study_exists(record.name) from None
+            engines.lock_creation(connection)
+            stored = self._created(connection, record)
+            found = StudyRows.changed(connection, record.name, clock=self._clock)
+            event = rows.event_row(Event(kind, payload, time=found.now))
+            found.insert(statements.INSERT_EVENT, {**event, "version": found.version})
+            admit()
             return stored
 
-        def is_created(connection: Connection, stored: StudyRecord) -> bool:
-            return _load(connection, record.name) == stored
+        return self._database.write(create, took_effect=_is_created)
 
-        return self._database.write(create, took_effect=is_created)
+    def _created(self, connection: Connection, record: StudyRecord) -> StudyRecord:
+        stored = stored_record(record, created_at=self._now(connection))
+        try:
+            connection.execute(statements.CREATE_STUDY, rows.study_row(stored))
+        except IntegrityError:
+            raise study_exists(record.name) from None
+        return stored
 
     def load_study(self, name: str) -> StudyRecord:
         found = self._database.look(lambda connection: _load(connection, name))
@@ -538,6 +549,10 @@ def _queued(
 def _load(connection: Connection, name: str) -> StudyRecord | None:
     row = connection.execute(statements.LOAD_STUDY, {"name": name}).first()
     return None if row is None else rows.study_record(row)
+
+
+def _is_created(connection: Connection, stored: StudyRecord) -> bool:
+    return _load(connection, stored.name) == stored
 
 
 def _is_opened(found: StudyRows, opened: Trial) -> bool:

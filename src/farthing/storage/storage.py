@@ -145,6 +145,20 @@ class OpensInTurn(Protocol):
         ...
 
 
+@runtime_checkable
+class CreatesInTurn(Protocol):
+    """A storage in which one study after the other is created in this way, so that a sum over all of them holds."""
+
+    def create_in_turn(
+        self, record: StudyRecord, kind: str, payload: Json, *, admit: Callable[[], object]
+    ) -> StudyRecord:
+        """Creates a study with its first event, unless `admit` raises, which may read the storage and is to be quick.
+
+        Raises `StudyExists` when the name is taken. `admit` may be called again, as every transaction may.
+        """
+        ...
+
+
 class Storage(Protocol):
     """Keeps studies. Each method is one transaction: it happened wholly, and durably, or not at all.
 
