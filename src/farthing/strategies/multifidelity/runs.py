@@ -151,28 +151,27 @@ class _Runs:
         self._begin()
 
     def _begin(self) -> None:
-        self._trials: list[Trial] = []
+        self._trials: Sequence[Trial] = ()
         self._roots: dict[int, int] = {}
         self._members: dict[int, dict[int, Trial]] = {}
         self._runs: dict[int, Run] = {}
 
     def of(self, history: History) -> list[Run]:
-        trials = list(history)
-        changed = places_changed(self._trials, trials)
-        if not self._grew_into(history.problem, trials, changed):
+        changed = places_changed(self._trials, history)
+        if not self._grew_into(history, changed):
             self._begin()
-            changed = list(range(len(trials)))
-        for root in dict.fromkeys(self._entered(trials[place]) for place in changed):
+            changed = list(range(len(history)))
+        for root in dict.fromkeys(self._entered(history[place]) for place in changed):
             self._runs[root] = Run(history.problem, tuple(self._members[root].values()))
-        self._problem, self._trials = history.problem, trials
+        self._problem, self._trials = history.problem, history
         return list(self._runs.values())
 
-    def _grew_into(self, problem: Problem, trials: Sequence[Trial], changed: Sequence[int]) -> bool:
-        """Whether these trials are those of the last time, changed and more: each continues what it continued then."""
-        if problem is not self._problem or len(trials) < len(self._trials):
+    def _grew_into(self, history: History, changed: Sequence[int]) -> bool:
+        """Whether its trials are those of the last time, changed and more: each continues what it continued then."""
+        if history.problem is not self._problem or len(history) < len(self._trials):
             return False
         before = (place for place in changed if place < len(self._trials))
-        return all(trials[place].resume_from == self._trials[place].resume_from for place in before)
+        return all(history[place].resume_from == self._trials[place].resume_from for place in before)
 
     def _entered(self, trial: Trial) -> int:
         """The number of the first trial of its run, where it is entered now."""
