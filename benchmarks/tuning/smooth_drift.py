@@ -155,10 +155,9 @@ def strategy(trial: Trial, facts: dict[str, Any]) -> OnlineStrategy:
 
 
 def trials(most: int) -> Iterable[Trial]:
-    """Of all worlds, of each at most so many plays."""
+    """All plays of sensors, and of each world of arms so many."""
     for world in (*OF_SENSORS, *OF_ARMS):
-        seeds = SEEDS if world in OF_ARMS else range(PLAYS[world])
-        for seed in seeds[:most]:
+        for seed in SEEDS[:most] if world in OF_ARMS else range(PLAYS[world]):
             for model in MODELS:
                 yield from (Trial(world, model, "price", price, seed) for price in PRICES)
                 if model in OF_EQUAL_START:
@@ -257,7 +256,7 @@ def report(world: str) -> list[list[str]]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--plays", type=int, default=len(SEEDS), help="the most of each world")
+    parser.add_argument("--plays", type=int, default=len(SEEDS), help="of each world of arms")
     make_missing(results_path(SUITE), list(trials(parser.parse_args(arguments).plays)), result_of=result_of)
     heading = ["change of the regret, plays won–lost", *(name for name, _, _ in COLUMNS)]
     print(table([heading, *(row for world in (*OF_ARMS, *OF_SENSORS) for row in report(world))]))
