@@ -254,9 +254,14 @@ def reference_of(history: History) -> dict[str, float]:
     losses = np.array([losses_of(problem, values) for one in history if (values := attained(problem, one)) is not None])
     if not losses.size:
         return {}
-    extent, worst = np.ptp(losses, axis=0), losses.max(axis=0)
-    beyond = worst + BEYOND * np.where(extent > 0.0, extent, np.maximum(np.abs(worst), 1e-12))
+    beyond = point_beyond(losses.min(axis=0), losses.max(axis=0))
     return {one.name: one.sign * float(at) for one, at in zip(problem.objectives, beyond, strict=True)}
+
+
+def point_beyond(least: Array, most: Array) -> Array:
+    """A tenth of the extent beyond the worst losses; without an extent, a tenth of their size."""
+    extent = most - least
+    return np.asarray(most + BEYOND * np.where(extent > 0.0, extent, np.maximum(np.abs(most), 1e-12)))
 
 
 MOST_EXACT = 4
@@ -449,10 +454,14 @@ def chosen(front: Front) -> FrontChoice:
 
 def knee(front: Front) -> FrontPoint:
     """The point nearest to the best of every objective at once, each scaled to the front's own extent."""
-    losses = predicted_losses(front.problem, front.points)
+    return front.points[place_of_knee(predicted_losses(front.problem, front.points))]
+
+
+def place_of_knee(losses: Array) -> int:
+    """The row of a front (n, m) that is nearest to the best of every loss at once, scaled to the front's extent."""
     extent = np.ptp(losses, axis=0)
     scaled = (losses - losses.min(axis=0)) / np.where(extent > 0.0, extent, 1.0)
-    return front.points[int(np.argmin(np.sum(scaled**2, axis=1)))]
+    return int(np.argmin(np.sum(scaled**2, axis=1)))
 
 
 def starts_of(front: Front) -> list[Params]:
