@@ -11,6 +11,7 @@ import argparse
 import json
 import lzma
 import os
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -35,6 +36,7 @@ COMMANDS = {
     "pipeline-nuclei-table": "python -m benchmarks.run pipeline-real",
     "ray-overhead": "python -m benchmarks.speed cluster",
     "real-live": "python -m benchmarks.live",
+    "simulated-budgets": "python -m benchmarks.simulated.budgets --studies 500",
     "simulated-cluster": "python -m benchmarks.speed cluster",
     "stopping-outlook": "python -m benchmarks.run stopping",
     "suggesting-ahead": "python -m benchmarks.speed ahead",
@@ -48,10 +50,19 @@ COMMANDS = {
     "tuning-references": "python -m benchmarks.tuning.references",
     "tuning-recommended": "python -m benchmarks.recommending --keep",
     "tuning-rent-rules": "python -m benchmarks.tuning.rent_rules",
+    "tuning-smooth-drift": "python -m benchmarks.tuning.smooth_drift",
     "tuning-streams": "python -m benchmarks.tuning.streams",
     "tuning-table-a2": "python -m benchmarks.tuning.table_a2",
 }
 """What makes the records that `python -m benchmarks.run` does not name as it does its suites."""
+
+
+OURS_BY_THE_PAPERS_NAME = re.compile(r"^CE-GP-UCB(?=$|,)")
+
+
+def label_of(method: str) -> str:
+    """The name that a row is shown by: some records have our settings of a strategy under the name of its paper."""
+    return OURS_BY_THE_PAPERS_NAME.sub("CEGPUCB()", method).replace("CE-GP-UCB.paper()", "CEGPUCB.paper()")
 
 
 def results_path(suite: str) -> Path:

@@ -1,7 +1,7 @@
 """Tunes learning rate, weight decay and augmentation while a small network trains on Fashion-MNIST, in one run.
 
     python examples/2_online.py                 one run with the default, which takes back what did harm
-    python examples/2_online.py --compare 3     against CE-GP-UCB, also every fifth round, and no tuning; three seeds
+    python examples/2_online.py --compare 3     against CEGPUCB(), also every fifth round, and no tuning; three seeds
 
 Needs torch (pip install 'farthing[torch]') and the data: $FARTHING_DATA/fashion_mnist, by default ../shared/data.
 """
@@ -31,9 +31,9 @@ SPACE = ft.Space(
 )
 STRATEGIES = {
     "small probes, the default": ft.PairedProbes(),
-    "CE-GP-UCB": ft.CEGPUCB(),
-    "CE-GP-UCB, validating always": ft.CEGPUCB(rule=ft.rules.Every(1)),
-    "CE-GP-UCB, every 5th round": ft.CEGPUCB(rule=ft.rules.Every(5)),
+    "CEGPUCB()": ft.CEGPUCB(),
+    "CEGPUCB(), validating always": ft.CEGPUCB(rule=ft.rules.Every(1)),
+    "CEGPUCB(), every 5th round": ft.CEGPUCB(rule=ft.rules.Every(5)),
 }
 
 

@@ -1057,13 +1057,109 @@ def stage(data, a):
     ),
 }
 
-IMPORTS_WHAT_IT_COMPUTES = """
+IMPORTED_BY_A_TEXT = {
+    "a formatted text": 'importlib.import_module(f"stage_{NAME}")',
+    "a sum": 'importlib.import_module("stage_" + NAME)',
+    "a text with %": 'importlib.import_module("stage_%s" % NAME)',
+    "a text with format": 'importlib.import_module("stage_{}".format(NAME))',
+    "parts that are joined": 'importlib.import_module("_".join(("stage", NAME)))',
+    "a part of a text": 'importlib.import_module("stage_tools.filters.more"[:END])',
+    "a choice of two": 'importlib.import_module("stage_tools.filters" if a > 1 else "stage_tools")',
+    "a name that follows from another": "importlib.import_module(WHOLE)",
+    "a package that follows from another": 'importlib.import_module(".filters", WHOLE.partition(".")[0])',
+    "what a list has": '__import__("importlib").import_module(*["stage_tools.filters"])',
+    "arguments of a call": 'importlib.import_module(**{"name": "stage_tools.filters"})',
+    "__import__ with a list of modules": '__import__("stage_tools", None, None, [NAME.partition(".")[2]])',
+    "__import__ with a sum": '__import__("stage_" + NAME).filters',
+    "a table of functions": 'TABLE["i"](WHOLE)',
+    "a partial function": "PARTIAL()",
+    "a default argument": "helper()",
+    "an attribute of an object": 'HELD.load("stage_tools.filters")',
+    "an attribute by its name": 'getattr(importlib, "import_module")("stage_tools.filters")',
+    "a variable of its own": '(lambda load: load("stage_tools.filters"))(importlib.import_module)',
+}
+"""Expressions for a module of which the code does not say that it imports it by this name."""
+
+IMPORTING = """
 import importlib
-NAME = "stage_tools.filters"
-def stage(data, a):
-    return importlib.import_module(NAME).smooth(data) * a
+NAME, WHOLE, END = "tools.filters", "stage_tools.filters", 19
+SETTING
+def load(a):
+    return MODULE
 """
-"""A stage whose modules cannot be seen in its code."""
+SETTINGS = {
+    "TABLE": 'TABLE = {"i": importlib.import_module}',
+    "HELD": "from types import SimpleNamespace\nHELD = SimpleNamespace(load=importlib.import_module)",
+    "PARTIAL": "from functools import partial\nPARTIAL = partial(importlib.import_module, WHOLE)",
+    "helper": "def helper(load=importlib.import_module):\n    return load(WHOLE)",
+}
+
+
+def importing(module: str) -> str:
+    """The text of a module whose function `load` returns the module of that expression."""
+    setting = next((line for name, line in SETTINGS.items() if module.startswith(name)), "")
+    return IMPORTING.replace("SETTING", setting).replace("MODULE", module)
+
+
+FILLED = {
+    "a memo in a decorator": """
+from functools import wraps
+def remembered(function):
+    memo = {}
+    @wraps(function)
+    def wrapper(data, a):
+        if a not in memo:
+            memo[a] = function(data, a)
+        return memo[a]
+    return wrapper
+@remembered
+def stage(data, a):
+    return data * a + SHIFT
+""",
+    "a memo of objects in a closure": """
+class Model:
+    def __init__(self, a):
+        self.a = a
+def remembering():
+    memo = {}
+    def stage(data, a):
+        return data * memo.setdefault(a, Model(a)).a + SHIFT
+    return stage
+stage = remembering()
+""",
+    "an attribute that is set when it is asked for": """
+class Table:
+    def shift(self):
+        if not hasattr(self, "_shift"):
+            self._shift = SHIFT
+        return self._shift
+TABLE = Table()
+def stage(data, a):
+    return data * a + TABLE.shift()
+""",
+    "an estimator that is fitted": """
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+STEPS = make_pipeline(StandardScaler())
+def stage(data, a):
+    return STEPS.fit_transform(data.reshape(-1, 1)).ravel() * a + SHIFT
+""",
+    "a dict with defaults": """
+from collections import defaultdict
+CALLS = defaultdict(list)
+def stage(data, a):
+    CALLS[a].append(SHIFT)
+    return data * a + CALLS[a][0]
+""",
+    "a counter": """
+COUNT = 0
+def stage(data, a):
+    global COUNT
+    COUNT += 1
+    return data * a + SHIFT
+""",
+}
+"""Texts of modules whose stage fills something as it runs, with a global `SHIFT` that is not theirs."""
 
 UNSEEN = {
     "a connection": "import sqlite3\nHELD = sqlite3.connect(':memory:')",

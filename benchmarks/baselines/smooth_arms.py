@@ -4,7 +4,7 @@ With k_space = I, an RBF kernel whose length scale is fitted can only be one ove
 exponentially instead: its paths are rough, and what was seen a moment ago counts for less.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import exp, pi, sqrt
 from typing import Literal
 
@@ -14,10 +14,10 @@ from scipy.special import expit
 from benchmarks.baselines.bandits import ArmBandit, ArmPlayer, Arms, OneRound
 from farthing.acquisition.confidence_bound import ce_gp_ucb_beta
 from farthing.fields import number, positive
-from farthing.models.fidelity_kernels import TimeDecay
+from farthing.models.fidelity_kernels import FORGETTING, TimeDecay
 from farthing.models.fitting import fit, hyperparameter_posterior
 from farthing.models.gp import GP, condition
-from farthing.models.kernels import SE, Constant, Kernel
+from farthing.models.kernels import SCALE, SE, Constant, Kernel
 from farthing.models.linalg import Array, IntArray
 from farthing.models.parameters import Parameter
 from farthing.online.ce_gp_ucb import Matrix
@@ -27,23 +27,28 @@ from farthing.online.strategy import Observation, OnlineProblem, Place, Play
 
 TIME = Parameter("time", median=0.1, spread=1.0, lower=5e-3, upper=2.0)
 """The length scale as a share of all rounds; wide, as the paper has maximum likelihood."""
+FLAT = 1e3
+"""The spread of a prior that says nothing: what is fitted is then the likelihood alone, within the bounds."""
 GROWTH = 1.25
 """Hyperparameters are fitted again when there are so many times the observations."""
 
 
 @dataclass(frozen=True)
 class SmoothArms(ArmBandit):
-    """μ + √β σ of arms whose rewards are smooth functions of time; asks by any rule, exploits in silence.
+    """μ + √β σ of arms whose rewards are smooth functions of time; asks by any rule.
 
     Arms share nothing unless their `covariance` is given. `time` is the length scale in rounds, which goes with a scale
-    and a noise; without it amplitude, length scale and noise are fitted. With `drift="likelier"` each fit decides anew
-    between an RBF and exponential forgetting.
+    and a noise; without it amplitude, length scale and noise are fitted, by the likelihood alone without `priors`. With
+    `drift="exponential"` the process forgets as CE-GP-UCB's does, and with "likelier" each fit decides anew. Silent
+    rounds play the argmax of the mean or, as published, of the bound.
     """
 
     beta: float | Literal["paper"] = number("paper", least=0.0)
     covariance: Matrix | None = None
     time: float | None = positive(None)
-    drift: Literal["smooth", "likelier"] = "smooth"
+    drift: Literal["smooth", "exponential", "likelier"] = "smooth"
+    silent: Literal["mean", "ucb"] = "mean"
+    priors: bool = True
 
     def begin(self, problem: OnlineProblem) -> "SmoothPlayer":
         return SmoothPlayer(self, problem, arms=len(problem.rows if problem.rows is not None else ()))
@@ -92,7 +97,8 @@ class SmoothPlayer(ArmPlayer):
         query: Query | None = self._smooth.rule.ask(context)
         if query is not None:
             return Play(query.place, True, query.reason)
-        return Play(int(np.argmax(context.posterior.mean())), False, "not asked for")
+        row = context.best_mean if self._smooth.silent == "mean" else context.choice
+        return Play(row, False, "not asked for")
 
     def exploit(self, round: int) -> Place:
         assert self._gp is not None
@@ -117,12 +123,19 @@ class SmoothPlayer(ArmPlayer):
 
     def _fitted(self, rows: Array, seen: Array) -> GP:
         """The likelier of the processes that are considered."""
-        drifts: list[Kernel] = [SE((1,), lengthscale=TIME)]
-        if self._smooth.drift == "likelier":
-            drifts.append(TimeDecay(2))
-        kernels = [Constant() * Lookup(self._between) * drift for drift in drifts]
-        posteriors = [hyperparameter_posterior(kernel, rows, seen, noise_prior=NOISE) for kernel in kernels]
+        time, forgetting, amplitude, noise = map(self._prior, (TIME, FORGETTING, SCALE, NOISE))
+        considered: dict[str, Kernel] = {
+            "smooth": SE((1,), lengthscale=time),
+            "exponential": TimeDecay(2, forgetting),
+        }
+        if self._smooth.drift != "likelier":
+            considered = {self._smooth.drift: considered[self._smooth.drift]}
+        kernels = [Constant(amplitude) * Lookup(self._between) * drift for drift in considered.values()]
+        posteriors = [hyperparameter_posterior(kernel, rows, seen, noise_prior=noise) for kernel in kernels]
         return max((one.process(fit(one)) for one in posteriors), key=lambda gp: gp.log_marginal_likelihood)
+
+    def _prior(self, parameter: Parameter) -> Parameter:
+        return parameter if self._smooth.priors else replace(parameter, spread=FLAT)
 
     def _posterior(self, gp: GP, round: int) -> TimePosterior:
         share = np.full(self._count, round / self._problem.rounds)

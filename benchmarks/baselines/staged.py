@@ -16,7 +16,7 @@ from farthing.models.linalg import Array
 from farthing.strategies.pipeline.context import ChosenRow, PipelineContext
 from farthing.strategies.pipeline.reuse import ReuseClass, best_of_classes, chosen, those_of
 from farthing.strategies.pipeline.strategy import StagedStrategy
-from farthing.strategies.shared.searching import share_left
+from farthing.strategies.shared.effort import share_left
 from farthing.trials import Params
 
 ROWS_FOR_LEAST = 512

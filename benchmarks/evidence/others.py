@@ -14,7 +14,7 @@ from benchmarks.online import training_report
 from benchmarks.online.suites import OnlineSuite
 from benchmarks.paired import Difference
 from benchmarks.population import report as population_report
-from benchmarks.records import Record
+from benchmarks.records import Record, label_of
 from benchmarks.speed.__main__ import as_markdown
 from benchmarks.spread import Spread
 
@@ -240,5 +240,5 @@ def own_table(records: Sequence[Record], heading: Sequence[str]) -> str:
     for method in dict.fromkeys(record["method"] for record in records):
         own = [record for record in records if record["method"] == method]
         means = [sum(float(record[key]) for record in own) / len(own) for key in heading[1:-1]]
-        rows.append([method, *(f"{mean:.3g}" for mean in means), str(len(own))])
+        rows.append([label_of(method), *(f"{mean:.3g}" for mean in means), str(len(own))])
     return table(rows)

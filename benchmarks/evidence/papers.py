@@ -18,7 +18,7 @@ from scipy.stats import spearmanr
 from benchmarks.evidence.verdicts import SURE, is_ahead, listed, standing, verdict
 from benchmarks.pipelines import near_best
 from benchmarks.problems.data import REPOSITORY
-from benchmarks.records import Record, read_records, results_path
+from benchmarks.records import Record, label_of, read_records, results_path
 from benchmarks.tuning import table_a2 as readings_of_a2
 
 TEMPLATE, PAGE = Path(__file__).with_name("papers.md"), REPOSITORY / "docs" / "papers.md"
@@ -64,8 +64,8 @@ TABLE_A1 = {
     "TV-GP-EI": ("", "TV-GP-EI"),
     "TV-GP-PI": ("", "TV-GP-PI"),
     "R-GP-UCB, blocks of 200": ("", "R-GP-UCB"),
-    "CE-GP-UCB, κ = 0.95, an RBF in time": (".017/52 .038/53 .028/52", "CE κ=0.95, RBF in time"),
-    "CE-GP-UCB, κ = 0.95, forgetting exponentially": (".017/52 .038/53 .028/52", "CE κ=0.95"),
+    "CE-GP-UCB's rule, κ = 0.95, an RBF in time": (".017/52 .038/53 .028/52", "CE κ=0.95, RBF in time"),
+    "CE-GP-UCB's rule, κ = 0.95, forgetting exponentially": (".017/52 .038/53 .028/52", "CE κ=0.95"),
     "our default": ("", "default"),
     "our default's rule, an RBF in time": ("", "default's rule, RBF in time"),
     "our default's rule, the likelier of both drifts": ("", "default's rule, the likelier drift"),
@@ -343,7 +343,7 @@ BANDITS = ("EXP3.S", "ε-greedy", "softmax", "UCB1, forgetting", "GP-UCB, RBF in
 
 def arms_verdict() -> str:
     """Table A1, arm by arm: CE-GP-UCB against each bandit in pairs of seeds, and its C_T beside the paper's."""
-    own, label = "CE κ=0.95, RBF in time", "CE-GP-UCB, κ = 0.95, an RBF in time"
+    own, label = "CE κ=0.95, RBF in time", "CE-GP-UCB's rule, κ = 0.95, an RBF in time"
     said, holds = [], []
     for arm, name, printed in zip(ARMS, ("sine", "Gaussian", "piecewise"), TABLE_A1[label][0].split(), strict=True):
         level = [one for one in BANDITS if not is_ahead(*map(int, better("online-arms", own, one, arm).split("–")))]
@@ -385,7 +385,7 @@ def table_a3() -> str:
             f"{shown(fmean(row['accuracy'] for row in own))}/{fmean(row['validations'] for row in own):.0f}"
             for own in found
         ]
-        rows.append([method, theirs, *cells])
+        rows.append([label_of(method), theirs, *cells])
     return _table(["", "the paper's", *ARMED.values()], rows)
 
 

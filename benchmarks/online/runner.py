@@ -22,6 +22,8 @@ PACKAGES = ("numpy", "scipy")
 
 LATER = {"climbs": 0, "needs_skill": None, "rewards": "any", "covariance": None, "time": None, "drift": "smooth"}
 """Arguments that earlier results were recorded without, at their defaults: the same runs."""
+LATER_OF_SMOOTH_ARMS = {"silent": "mean", "priors": True}
+"""Those of `SmoothArms` alone; others were recorded with what silent rounds play."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +61,8 @@ class Game:
 def without_later(settings: Mapping[str, Any]) -> dict[str, Any]:
     """The settings as they were recorded before some arguments came, where these are at their defaults."""
     arguments = settings["arguments"]
-    known = {key: value for key, value in arguments.items() if key not in LATER or value != LATER[key]}
+    later = LATER | (LATER_OF_SMOOTH_ARMS if settings["name"].endswith("SmoothArms") else {})
+    known = {key: value for key, value in arguments.items() if key not in later or value != later[key]}
     return {**settings, "arguments": known}
 
 

@@ -152,6 +152,15 @@ _ARMS: dict[str, Make] = {
     "TV-GP-EI": lambda facts: GPBandit(kernel="independent", level=0.0, acquisition="ei", rule=BER, floor=0.0),
     "TV-GP-PI": lambda facts: GPBandit(kernel="independent", level=0.0, acquisition="pi", rule=BER, floor=0.0),
     "CE κ=0.95": lambda facts: CEGPUCB(kernel="independent", level=0.0, rule=Confidence(0.95), beta="paper"),
+    "CE κ=0.95, as published": lambda facts: CEGPUCB.paper(
+        0.95, kernel="independent", level=0.0, scale=None, noise=None, forgetting="learn", floor=0.0, climbs=0
+    ),
+    "CE κ=0.95, as published, RBF in time": lambda facts: SmoothArms(rule=Confidence(0.95), silent="ucb"),
+    "CE κ=0.95, as published, RBF by maximum likelihood": lambda facts: SmoothArms(
+        rule=Confidence(0.95), silent="ucb", priors=False
+    ),
+    "GP-UCB as published, RBF in time": lambda facts: SmoothArms(rule=BER, silent="ucb"),
+    "GP-UCB, all feedback, RBF in time": lambda facts: SmoothArms(rule=Every(1)),
     "default": lambda facts: CEGPUCB(kernel="independent"),
     **{f"expected regret {p:g}": _arm_rule(ExpectedRegret(p)) for p in ARM_PRICES},
 }

@@ -8,7 +8,7 @@ import numpy as np
 
 from benchmarks.markdown import section, table
 from benchmarks.online.training_bars import bars, of_default
-from benchmarks.records import Record
+from benchmarks.records import Record, label_of
 
 KEPT = "keep the start"
 HEADINGS = [
@@ -87,7 +87,7 @@ def _cells(method: str, row: Mapping[str, float]) -> list[str]:
     gains = [f"{row[key]:+.3f}" if key in row else "" for key in ("median_gain", "worst_gain", "best_gain")]
     counts = [f"{row['validations']:.0f}", f"{row['undone']:.0f}", f"{row['most_spent']:.1%}"]
     squares = [f"{row[key]:.2f}" if key in row else "" for key in ("z2_mean", "z2_cut_off")]
-    return [method, f"{row['accuracy']:.3f}", *gains, *counts, *squares, f"{row['n']:.0f}"]
+    return [label_of(method), f"{row['accuracy']:.3f}", *gains, *counts, *squares, f"{row['n']:.0f}"]
 
 
 FROM_A_GUESS = (

@@ -1,6 +1,6 @@
 """Functions that change from round to round: the truth of every candidate, and the noise of measuring it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from math import sqrt
@@ -142,11 +142,18 @@ def _split(file: str) -> Callable[[], Readings]:
     return load
 
 
-def sensors(name: str, file: str, load: Callable[[], Readings], *, arms: int, rounds: int) -> World:
+READINGS: Mapping[str, Callable[[], Readings]] = {
+    "metr-la": _metr,
+    "intel": _split("intel_temperature/intel_temperature.npz"),
+    "cmu-light": _split("cmu_light/cmu_light.npz"),
+}
+
+
+def sensors(name: str, file: str, *, arms: int, rounds: int) -> World:
     """An arm is a sensor and its reading the reward. Kernel, forgetting and noise are fitted to the first part."""
 
     def draw(seed: int) -> Truth:
-        return Truth(load().test, np.zeros(rounds))
+        return Truth(READINGS[name]().test, np.zeros(rounds))
 
     names = tuple(f"sensor {i}" for i in range(arms))
     return World(
@@ -154,7 +161,7 @@ def sensors(name: str, file: str, load: Callable[[], Readings], *, arms: int, ro
         Space({"sensor": Choice(*names)}),
         tuple({"sensor": sensor} for sensor in names),
         draw,
-        facts=lru_cache(lambda: fitted_facts(load().train)),
+        facts=lru_cache(lambda: fitted_facts(READINGS[name]().train)),
         file=file,
         rounds=rounds,
     )
@@ -186,10 +193,7 @@ def fitted_facts(train: Array) -> dict[str, Any]:
 SYNTHETIC = tuple(drifting(epsilon) for epsilon in (0.003, 0.005, 0.01, 0.03, 0.05))
 ARMS = (three_arms("sine", sine), three_arms("gaussian", gaussian), three_arms("piecewise", piecewise))
 SENSORS = (
-    sensors("metr-la", "metr_la_week/metr_la_week.npz", _metr, arms=207, rounds=1152),
-    sensors(
-        "intel", "intel_temperature/intel_temperature.npz", _split("intel_temperature/intel_temperature.npz"),
-        arms=50, rounds=96,
-    ),
-    sensors("cmu-light", "cmu_light/cmu_light.npz", _split("cmu_light/cmu_light.npz"), arms=41, rounds=192),
-)  # fmt: skip
+    sensors("metr-la", "metr_la_week/metr_la_week.npz", arms=207, rounds=1152),
+    sensors("intel", "intel_temperature/intel_temperature.npz", arms=50, rounds=96),
+    sensors("cmu-light", "cmu_light/cmu_light.npz", arms=41, rounds=192),
+)

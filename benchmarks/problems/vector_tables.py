@@ -1,7 +1,8 @@
 """Tables and learning curves with several objectives or limits: what is measured beside the value of the same problems.
 
-The best front known is that of all configurations of a grid, by means over the repeats, and of learning curves that of
-20 000 random configurations. The reference is a tenth of its range beyond it.
+The best front known is that of all configurations of a grid, by means over the repeats. The reference is a tenth of its
+range beyond it. Of learning curves the reference is that of the front of 20 000 random configurations, and the best
+front known is what a search finds from there.
 """
 
 from collections.abc import Mapping
@@ -10,15 +11,18 @@ from functools import cached_property
 
 import numpy as np
 
-from benchmarks.hypervolume import Array, front_of
+from benchmarks.hypervolume import Array, front_of, hypervolume
 from benchmarks.problems.curves import LearningCurves
 from benchmarks.problems.objectives import Scale, WithObjectives, scale_of_front
-from benchmarks.problems.problem import RANDOM_CONFIGURATIONS, Evaluation, Params, random_params
+from benchmarks.problems.problem import RANDOM_CONFIGURATIONS, Evaluation, Params
 from benchmarks.problems.tables import Table, _read_grid, folder_of
 from farthing.space import Space
 from farthing.trials.objectives import AtMost, Bound, Objective
 
 SECONDS = "train_time"
+GENERATIONS, CHILDREN = 200, 500
+"""Of the search for the best front of learning curves. It takes a second and a half; four times as many find 0.8 % more
+at most. All stored studies are behind what it finds, which a test checks."""
 
 
 @dataclass(frozen=True)
@@ -119,8 +123,33 @@ class VectorCurves(WithObjectives):
 
     @cached_property
     def scale(self) -> Scale:
-        found = self.curves._at_the_end(random_params(self, RANDOM_CONFIGURATIONS))
-        return scale_of_front(front_of(np.stack([-found["val_accuracy"], found["time"]], axis=1)))
+        """20 000 random configurations alone are passed by studies of 20 trainings, by half of what they have."""
+        rng, dimension = np.random.default_rng(0), self.space().encoder.dimension
+        U = np.random.default_rng(0).random((RANDOM_CONFIGURATIONS, dimension))  # as `random_params` has them
+        losses = self._losses(U)
+        reference = scale_of_front(front_of(losses)).reference
+        for _ in range(GENERATIONS):
+            place = _places_on_front(losses)
+            U, losses = U[place], losses[place]
+            parents, others = (U[rng.integers(len(U), size=CHILDREN)] for _ in range(2))
+            mixed = np.where(rng.random(parents.shape) < rng.choice([0.0, 0.3], (CHILDREN, 1)), others, parents)
+            is_changed = rng.random(parents.shape) < rng.uniform(0.15, 1.0, (CHILDREN, 1))
+            steps = 10.0 ** rng.uniform(-3.0, -0.3, (CHILDREN, 1)) * rng.standard_normal(parents.shape)
+            children = np.clip(mixed + is_changed * steps, 0.0, 1.0)
+            U, losses = np.vstack([U, children]), np.vstack([losses, self._losses(children)])
+        return Scale(reference, hypervolume(losses, reference))
+
+    def _losses(self, U: Array) -> Array:
+        """Of rows of the unit cube."""
+        found = self.curves._at_the_end(self.space().encoder.decode_unit(U))
+        return np.stack([-found["val_accuracy"], found["time"]], axis=1)
+
+
+def _places_on_front(losses: Array) -> Array:
+    """The rows of two columns that no other dominates, each once."""
+    order = np.lexsort((losses[:, 1], losses[:, 0]))
+    least_before = np.minimum.accumulate(np.append(np.inf, losses[order[:-1], 1]))
+    return np.asarray(order[losses[order, 1] < least_before])
 
 
 ACCURACY, LOSS = Objective("val_acc", minimize=False), Objective("val_loss")

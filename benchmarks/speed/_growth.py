@@ -26,7 +26,8 @@ USUAL_SIZE, USUAL_DIMENSION = 100, 6
 IN_A_ROW = {"Optuna GPSampler": 2, "BoTorch": 1}
 USUAL_IN_A_ROW = 4
 NEEDS = {"Optuna TPE": "optuna", "Optuna GPSampler": "optuna", "BoTorch": "botorch"}
-CONTENDERS = ("LogEI", "EIPerCost", "TraceKG", "PrefixEI", "PB2", *NEEDS)
+HALVING = ("TraceKG in haste", "ASHA", "Hyperband", "BOHB")
+CONTENDERS = ("LogEI", "EIPerCost", "TraceKG", *HALVING, "PrefixEI", "PB2", *NEEDS)
 PATIENCE, LIMIT = 1.0, 600.0
 """CPU seconds of a suggestion, and seconds of a process."""
 

@@ -23,7 +23,10 @@ from benchmarks.drivers.botorch import BoTorch
 from farthing.costs import Remaining
 from farthing.space import Fidelity, Float, Parameter, Space
 from farthing.strategies import Randomness, Strategy
-from farthing.strategies.multifidelity import TraceKG
+from farthing.strategies.multifidelity.bohb import BOHB
+from farthing.strategies.multifidelity.halving import ASHA, Hyperband
+from farthing.strategies.multifidelity.handover import suggest_in_haste
+from farthing.strategies.multifidelity.takg import TraceKG
 from farthing.strategies.pipeline.prefix_ei import PrefixEI
 from farthing.strategies.plain.bayesian import EIPerCost, LogEI
 from farthing.strategies.population import PB2
@@ -108,12 +111,19 @@ def _plain_trial(number: int, suggestion: Suggestion, history: History | None = 
     return Trial(number, suggestion, State.DONE, value=bowl(suggestion.params), measurements=(paid,))
 
 
-def curves(n: int, d: int, seed: int) -> Step:
+def curves(strategy: Strategy, n: int, d: int, seed: int) -> Step:
     epochs = Fidelity(1, EPOCHS, integer=True, trace=True)
     space = Space({name: Float(0, 1) for name in names(d)}, fidelities={"epochs": epochs})
     ends = np.random.default_rng([seed, n]).choice(SHORTEST, n, p=(0.5, 0.25, 0.125, 0.125)).tolist()
     asked = [Suggestion(params, {"epochs": end}) for params, end in zip(drawn(space, n, seed), ends, strict=True)]
-    return told(TraceKG(), space, [_curve(i, one) for i, one in enumerate(asked)], _curve, seed)
+    return told(strategy, space, [_curve(i, one) for i, one in enumerate(asked)], _curve, seed)
+
+
+class Haste(TraceKG):
+    """`TraceKG` where its model would take too long for every trial."""
+
+    def suggest(self, history: History, budget: Remaining, count: int, rng: Randomness) -> Sequence[Suggestion]:
+        return suggest_in_haste(history, budget, count, rng)
 
 
 def _curve(number: int, suggestion: Suggestion, history: History | None = None) -> Trial:
@@ -224,7 +234,11 @@ def botorchs(n: int, d: int, seed: int) -> Step:
 CONTENDERS: dict[str, Callable[[int, int, int], Step]] = {
     "LogEI": partial(plain, LogEI()),
     "EIPerCost": partial(plain, EIPerCost()),
-    "TraceKG": curves,
+    "TraceKG": partial(curves, TraceKG()),
+    "TraceKG in haste": partial(curves, Haste()),
+    "ASHA": partial(curves, ASHA()),
+    "Hyperband": partial(curves, Hyperband()),
+    "BOHB": partial(curves, BOHB()),
     "PrefixEI": pipeline,
     "PB2": population,
     "Optuna TPE": partial(optunas, "TPESampler"),

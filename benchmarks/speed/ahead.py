@@ -2,8 +2,8 @@
 
 Trials are so short that suggestions are made ahead, with less effort and without the latest result: they take 50 ms
 of a clock that passes at once, and end in the order in which they began, so that what is prepared is always stale.
-Without it, the coordinator suggests with all its effort when a worker is free. Each run is a line of
-`benchmarks/results/suggesting-ahead.jsonl.xz`; runs that are there are not repeated.
+Without it, the coordinator suggests when a worker is free, with the effort of one worker: the two differ in effort too.
+Each run is a line of `benchmarks/results/suggesting-ahead.jsonl.xz`; runs that are there are not repeated.
 """
 
 import json

@@ -1,8 +1,9 @@
 """Measures a thousand workers over 20 000 trials in virtual time: the coordinator, the notes, and opening the study.
 
-CPU of the coordinator is that of the whole process without the work, which writes a checkpoint. Its growth is the
-CPU of a trial in the last quarter beside that of the second: a first quarter fills the workers. The trials are then
-written to SQLite, and opened by a process of their own.
+With a budget of trials, and with one of cost, for which the expected cost of all running trials is kept back. CPU of
+the coordinator is that of the whole process without the work, which writes a checkpoint. Its growth is the CPU of a
+trial in the last quarter beside that of the second: a first quarter fills the workers. The trials are then written to
+SQLite, and opened by a process of their own.
 """
 
 import time
@@ -24,17 +25,23 @@ QUICK_WORKERS, QUICK_TRIALS = 64, 1000
 LIMITS_MS = {"Sobol": 1.5, "ASHA": 3.0}
 NOTE_LIMIT, OPEN_LIMIT, MEMORY_LIMIT = 400.0, 2.0, 200.0
 MOST_GROWTH = 1.5
+PLENTY = 1e12
+"""A budget of cost that is watched at every trial and never spent."""
 
 
 def run(*, seeds: int, quick: bool) -> Result:
     """`seeds` is the number of times that each study is opened; it is run once."""
     workers, trials = (QUICK_WORKERS, QUICK_TRIALS) if quick else (WORKERS, TRIALS)
-    rows = [measured(name, workers=workers, trials=trials, repeats=seeds) for name in LIMITS_MS]
+    rows = [
+        measured(name, budget, workers=workers, trials=trials, repeats=seeds)
+        for name in LIMITS_MS
+        for budget in (Budget(trials=trials), Budget(cost=PLENTY))
+    ]
     what = f"{workers} workers, {trials} trials"
     return Result(
         figures={what: rows},
         bars=[
-            at_most(f"{row['strategy']}, {what}: {figure}", limit=limit, measured=row[figure], unit=unit)
+            at_most(f"{title(row)}, {what}: {figure}", limit=limit, measured=row[figure], unit=unit)
             for row in rows
             for figure, limit, unit in (
                 ("CPU ms a trial", LIMITS_MS[row["strategy"]], "ms"),
@@ -46,6 +53,11 @@ def run(*, seeds: int, quick: bool) -> Result:
         ],
         left_out=[],
     )
+
+
+def title(row: dict[str, Any]) -> str:
+    """The bars that there were before there was a budget of cost keep their names."""
+    return str(row["strategy"]) + ("" if row["budget"] == "trials" else ", a budget of cost")
 
 
 class Watch:
@@ -71,14 +83,14 @@ class Watch:
         self.marks.append(self.seconds())
 
 
-def measured(name: str, *, workers: int, trials: int, repeats: int) -> dict[str, Any]:
+def measured(name: str, budget: Budget, *, workers: int, trials: int, repeats: int) -> dict[str, Any]:
     make, space = STRATEGIES[name]
     executor, watch = SimulatedExecutor(workers=workers), Watch()
     study = Study(space, maximize="score", strategy=make(), seed=0, **executor.settings)
     study.run(
         watch.working(work_on(executor)),
         executor=executor,
-        budget=Budget(trials=trials),
+        budget=budget,
         progress=False,
         callbacks=[watch.mark, stop_after(trials)],
     )
@@ -91,6 +103,7 @@ def measured(name: str, *, workers: int, trials: int, repeats: int) -> dict[str,
         spread, megabytes = measured_alone(OPEN, path, repeats=repeats)
     return {
         "strategy": name,
+        "budget": next(iter(budget.amounts)),
         "trials": len(study.trials),
         "CPU ms a trial": 1000 * watch.marks[-1] / len(watch.marks),
         "growth": last / second,

@@ -290,7 +290,7 @@ def reserve_beyond(trainings: float) -> None:
 
     def later(found_in: context.CurveContext, budget: Remaining, *, trusts_model: bool) -> bool:
         whole = found_in.history.cost + budget.cost
-        reserve = finishing.RESERVE * max(0.0, 1.0 - trainings * _price_of_full(found_in.runs) / whole)
+        reserve = handover.RESERVE * max(0.0, 1.0 - trainings * _price_of_full(found_in.runs) / whole)
         is_early = budget.trials >= 1 and found_in.only_trace is not None and budget.cost > reserve * whole
         return not is_early and ends(found_in, budget, trusts_model=trusts_model)
 
@@ -326,7 +326,7 @@ def halving_below(trainings: float) -> None:
 
 
 def reserved(share: float) -> None:
-    finishing.RESERVE = share
+    handover.RESERVE = share
 
 
 def at_once(*changes: Callable[[], None]) -> None:

@@ -94,7 +94,8 @@ def lambo_depths(costs: Sequence[float], *, steps: int, arms: int, weight: float
     """d_1 … d_{N−1} of Eq. 17, for the costs of all stages but the last; `weight` is λ, and each depth at least 1.
 
     d_1 + … + d_m = ⌈−log₂(Σ_{j>m} c_j/(√λ Σ_j c_j))⌉, and the last is log₂(T^{1/3}/log |K|) less the others. The proof
-    rounds down and has −½ log λ where this has +½ log λ.
+    rounds down and has −½ log λ where this has +½ log λ. The paper's logarithms have no base; 2 is our choice, because
+    a further level halves the steps on which a stage may move.
     """
     whole, found = sum(costs), list[int]()
     for stage in range(1, len(costs)):

@@ -890,6 +890,12 @@ def run_as_worker(
     return study._loop_through(strategy, runner, limits, progress=progress, shares=True)
 
 
+def ask_within(study: Study, count: int) -> list[RunningTrial]:
+    """As `Study.ask`, but only what the study's budget pays for, also of the trials that wait."""
+    session = study._session
+    return study._handed_out.ask_within(count, lambda: session.strategy.stored_in(session.records))
+
+
 # ---- a whole study in one line ---------------------------------------------------------------------------------------
 
 

@@ -57,6 +57,7 @@ OTHER_WORDS = {
         "show_progress_bar": "Write progress=True.",
         "catch": "Leave it out: a trial that fails does not end a run.",
         "state": "Write failure='…' or pruned=True.",
+        "constraints": "Limits belong to a study of whole runs: write ft.Study(space, constraints={…}).",
     },
 }
 """The names that other tuners, Optuna above all, use for the things of a study, and the names here."""

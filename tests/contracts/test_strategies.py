@@ -1,5 +1,6 @@
 """Every strategy keeps the contract. Adding one is adding a line here."""
 
+import re
 from types import MappingProxyType
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 import farthing as ft
 from benchmarks.baselines.curve_guided import BOCA, FreezeThawEI
 from benchmarks.baselines.staged import EEIPU, StagedBO
+from farthing.errors import InvalidArgument
 from farthing.names import STRATEGIES
 from farthing.testing import StrategyContract
 from farthing.testing.strategy_contract import learning_curve
@@ -218,6 +220,10 @@ def test_every_strategy_for_several_values_is_under_contract_with_them() -> None
     tested = {type(suite.strategy) for suite in suites(SeveralContract)}
     wanted = {getattr(ft, name) for name in STRATEGIES if getattr(ft, name).takes_objectives}
     assert wanted == tested
+    with pytest.raises(InvalidArgument) as refusal:
+        ft.Study(ft.Space({"x": ft.Float(0.0, 1.0)}), minimize=["error", "latency"], strategy="LogEI")
+    named = re.findall(r"\w+", str(refusal.value).partition("or use")[2])
+    assert {one.__name__ for one in wanted} == {*named} - {"or"}
 
 
 def test_every_strategy_of_the_table_is_public_and_under_contract() -> None:

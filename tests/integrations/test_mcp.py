@@ -5,10 +5,11 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager, closing
+from contextlib import AsyncExitStack, asynccontextmanager, closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +68,12 @@ async def serving(folder: Path, *arguments: str) -> AsyncIterator[Agent]:
     )
     async with Client(stdio_client(started)) as client:
         yield Agent(client)
+
+
+def kill_servers(folder: Path) -> None:
+    servers = subprocess.run(["pgrep", "--full", str(folder / "agents.db")], capture_output=True, text=True, check=True)
+    for process in servers.stdout.split():
+        os.kill(int(process), signal.SIGKILL)
 
 
 def stored(folder: Path, name: str = "prompts") -> ft.Study:
@@ -162,11 +169,7 @@ def test_a_server_that_was_killed_goes_on_with_the_trial_it_had_handed_out(tmp_p
             await agent.create()
             asked = (await agent.call("ask", study="prompts"))["trials"][0]
             if kill:
-                servers = subprocess.run(
-                    ["pgrep", "--full", str(tmp_path / "agents.db")], capture_output=True, text=True, check=True
-                )
-                for process in servers.stdout.split():
-                    os.kill(int(process), signal.SIGKILL)
+                kill_servers(tmp_path)
             else:
                 await agent.call("tell", study="prompts", trial=asked["trial"], value=0.5, cost=1.0)
         return asked
@@ -215,6 +218,203 @@ def test_a_study_of_somebody_else_needs_its_name(tmp_path: Path) -> None:
     listed, best = asyncio.run(look())
     assert listed == {"studies": []}
     assert best["value"] == 0.25
+
+
+def test_a_configuration_in_line_does_not_pass_a_spent_budget(tmp_path: Path) -> None:
+    async def spend() -> None:
+        async with serving(tmp_path) as agent:
+            await agent.create()
+            trial = (await agent.call("ask", study="prompts"))["trials"][0]["trial"]
+            await agent.call("tell", study="prompts", trial=trial, value=0.5, cost=6.0)
+            await agent.call("enqueue", study="prompts", params={"lr": 0.2})
+            with pytest.raises(Refused, match=r"Spent: 6 of 5 dollars"):
+                await agent.call("ask", study="prompts")
+
+    asyncio.run(spend())
+    with closing(stored(tmp_path)) as study:
+        assert [trial.state for trial in study.trials] == [ft.State.DONE, ft.State.PENDING]
+
+
+def test_configurations_in_line_are_part_of_the_number_of_trials(tmp_path: Path) -> None:
+    async def ask() -> Any:
+        async with serving(tmp_path) as agent:
+            await agent.create(max_cost=None, max_trials=2)
+            for lr in (0.1, 0.2, 0.3):
+                await agent.call("enqueue", study="prompts", params={"lr": lr})
+            asked = await agent.call("ask", study="prompts", count=3)
+            with pytest.raises(Refused, match="in flight"):
+                await agent.call("ask", study="prompts")
+        return asked
+
+    assert [one["params"]["lr"] for one in asyncio.run(ask())["trials"]] == [0.1, 0.2]
+
+
+def test_a_lost_trial_is_not_handed_out_again_once_the_budget_is_spent(tmp_path: Path) -> None:
+    async def lose() -> None:
+        async with serving(tmp_path) as agent:
+            await agent.create()
+            await agent.call("ask", study="prompts")
+            await agent.call("tell", study="prompts", trial=0, value=0.5, cost=1.0)
+            assert len((await agent.call("ask", study="prompts", count=2))["trials"]) == 2
+            await agent.call("tell", study="prompts", trial=1, value=0.5, cost=5.0)
+            kill_servers(tmp_path)
+
+    async def ask_again() -> None:
+        async with serving(tmp_path) as agent:
+            with pytest.raises(Refused, match=r"Spent: 6 of 5 dollars"):
+                await agent.call("ask", study="prompts")
+
+    asyncio.run(lose())
+    asyncio.run(ask_again())
+
+
+def test_until_a_cost_is_known_one_trial_is_in_flight(tmp_path: Path) -> None:
+    async def ask() -> tuple[Any, Any, str]:
+        async with serving(tmp_path) as agent:
+            await agent.create()
+            with pytest.raises(Refused, match="from 1 to 100, got 20000"):
+                await agent.call("ask", study="prompts", count=20_000)
+            for lr in (0.1, 0.2):
+                await agent.call("enqueue", study="prompts", params={"lr": lr})
+            first = await agent.call("ask", study="prompts", count=50)
+            with pytest.raises(Refused) as refused:
+                await agent.call("ask", study="prompts")
+            await agent.call("tell", study="prompts", trial=0, value=0.5, cost=1.0)
+            return first, await agent.call("ask", study="prompts", count=50), str(refused.value)
+
+    first, second, refused = asyncio.run(ask())
+    assert [one["trial"] for one in first["trials"]] == [0]
+    assert "what one costs, so one is in flight: tell trial 0 first" in refused
+    assert len(second["trials"]) == 4, "four dollars are left"
+
+
+def test_a_study_of_somebody_else_is_not_taken_over(tmp_path: Path) -> None:
+    place = f"sqlite:///{tmp_path / 'agents.db'}"
+    space = ft.Space({"lr": ft.Float(1e-4, 1.0, log=True)})
+    with closing(ft.Study(space, minimize="loss", storage=place, name="mine", cost_unit="dollars")) as study:
+        study.add({"lr": 0.5}, 0.25, cost=1.0)
+
+    async def try_all() -> Any:
+        async with serving(tmp_path, "--most", "20") as agent:
+            for taken in (RATE, {"other": {"float": [0, 1]}}):
+                with pytest.raises(Refused, match="not created by an agent") as refused:
+                    await agent.create(name="mine", space=taken)
+                assert "lr" not in str(refused.value)
+            with pytest.raises(Refused, match="farthing budget"):
+                await agent.call("ask", study="mine")
+            with closing(stored(tmp_path, "mine")) as study:
+                assert study.budget is None
+                study.set_budget(ft.Budget(cost=3.0))
+            asked = await agent.call("ask", study="mine", count=5)
+            return len(asked["trials"]), await agent.call("list_studies")
+
+    assert asyncio.run(try_all()) == (2, {"studies": []})
+
+
+def test_servers_that_grant_at_the_same_moment_grant_no_more_than_all_may_cost(tmp_path: Path) -> None:
+    with closing(ft.Study(ft.Space({"x": ft.Float(0, 1)}), minimize="l", storage=tmp_path / "agents.db")):
+        pass
+
+    async def grant() -> list[str]:
+        async with AsyncExitStack() as opened:
+            agents = [await opened.enter_async_context(serving(tmp_path, "--most", "20")) for _ in range(4)]
+            names = [[f"s{place}-{number}" for number in range(5)] for place in range(4)]
+
+            async def create_all(agent: Agent, own: list[str]) -> list[str]:
+                granted = []
+                for name in own:
+                    with suppress(Refused):
+                        await agent.create(name=name, max_cost=10.0)
+                        granted.append(name)
+                return granted
+
+            found = await asyncio.gather(*map(create_all, agents, names))
+        return [name for some in found for name in some]
+
+    granted = asyncio.run(grant())
+    assert len(granted) == 2
+    assert {stored(tmp_path, name).budget for name in granted} == {ft.Budget(cost=10.0, hard=True)}
+
+
+def test_trials_that_were_never_told_are_named_and_handed_out_again(tmp_path: Path) -> None:
+    async def lose() -> tuple[Any, Any, Any, str]:
+        async with serving(tmp_path) as agent:
+            await agent.create()
+            with pytest.raises(Refused, match="None is in flight"):
+                await agent.call("ask", study="prompts", again=True)
+            await agent.call("ask", study="prompts")
+            await agent.call("tell", study="prompts", trial=0, value=0.5, cost=1.0)
+            asked = await agent.call("ask", study="prompts", count=4)
+            with pytest.raises(Refused) as refused:
+                await agent.call("ask", study="prompts")
+            again = await agent.call("ask", study="prompts", again=True)
+            for one in again["trials"]:
+                await agent.call("tell", study="prompts", trial=one["trial"], value=0.5, cost=0.5)
+            return asked, again, await agent.call("bill", study="prompts"), str(refused.value)
+
+    asked, again, bill, refused = asyncio.run(lose())
+    assert again["trials"] == asked["trials"]
+    assert "Tell trials 1, 2, 3, 4 first" in refused
+    assert bill["spent_in_all"] == 3.0
+
+
+def test_a_report_that_is_sent_again_is_paid_once(tmp_path: Path) -> None:
+    async def repeat() -> list[Any]:
+        async with serving(tmp_path) as agent:
+            epochs = {"epochs": {"int": [1, 9], "trace": True}}
+            await agent.create(fidelities=epochs, strategy="ASHA", max_cost=50.0)
+            await agent.create(name="plain", max_cost=50.0)
+            seen = []
+            for study, places in {"prompts": [{"epochs": 1}] * 2, "plain": [{"step": 4}] * 2}.items():
+                trial = (await agent.call("ask", study=study))["trials"][0]["trial"]
+                said = {"study": study, "trial": trial, "value": 0.5, "cost": 1.0}
+                seen += [await agent.call("report", **said, at=place) for place in places]
+                seen.append(await agent.call("report", **{**said, "value": 0.4}, at=places[0]))
+            return seen
+
+    assert [one["spent_in_all"] for one in asyncio.run(repeat())] == [1.0, 1.0, 2.0] * 2
+    with closing(stored(tmp_path)) as study:
+        assert [(point.value, point.cost) for point in study.trials[0].measurements] == [
+            (0.5, {"training": 1.0}),
+            (0.4, {"training": 1.0}),
+        ], "a report and its cost are one"
+
+
+def test_a_trial_that_is_not_there_is_refused_by_its_number(tmp_path: Path) -> None:
+    async def try_all() -> None:
+        async with serving(tmp_path) as agent:
+            await agent.create()
+            await agent.call("ask", study="prompts")
+            for number in (-1, 7):
+                with pytest.raises(Refused, match=str(number)):
+                    await agent.call("tell", study="prompts", trial=number, value=0.5, cost=1.0)
+                with pytest.raises(MCPError, match=str(number)):
+                    await agent.read(f"farthing://studies/prompts/trials/{number}")
+
+    asyncio.run(try_all())
+    with closing(stored(tmp_path)) as study:
+        assert [trial.state for trial in study.trials] == [ft.State.RUNNING]
+
+
+def test_a_space_that_takes_too_long_to_search_is_refused(tmp_path: Path) -> None:
+    async def create() -> None:
+        async with serving(tmp_path) as agent:
+            with pytest.raises(Refused, match="1000 options"):
+                await agent.create(space={"word": {"choice": [str(one) for one in range(200_000)]}})
+
+    asyncio.run(create())
+
+
+def test_a_port_that_is_taken_is_refused_with_a_sentence(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        ended = subprocess.run(
+            [sys.executable, *command("--storage", str(tmp_path / "agents.db"), "--http", "--port", str(port))],
+            capture_output=True,
+            text=True,
+        )
+    assert ended.returncode != 0
+    assert f"A server needs a free port, got {port}" in ended.stderr
 
 
 def test_http_is_for_those_who_bring_the_token(tmp_path: Path) -> None:

@@ -8,9 +8,20 @@ from functools import cache
 from pathlib import Path
 from signal import SIGKILL
 from tempfile import TemporaryDirectory
+from typing import Any
 
+import numpy as np
 import pytest
-from stage_kinds import HELPER, HELPER_TEXT, IMPORTS_WHAT_IT_COMPUTES, KINDS, PACKAGE, UNSEEN
+from stage_kinds import (
+    FILLED,
+    HELPER,
+    HELPER_TEXT,
+    IMPORTED_BY_A_TEXT,
+    KINDS,
+    PACKAGE,
+    UNSEEN,
+    importing,
+)
 
 import farthing as ft
 from farthing.errors import WorkError
@@ -99,23 +110,121 @@ def test_a_study_that_was_killed_and_resumed_is_the_unbroken_one(kind: str) -> N
     assert (computed, loaded) == (2, 4), "outputs of before the kill are loaded"
 
 
-def stage_of(text: str, folder: Path, name: str) -> object:
-    written(folder, {name: text})
+def run_in_a_study(folder: Path, modules: dict[str, str]) -> None:
+    """One trial of the stage in the first of these modules."""
+    written(folder, modules)
     sys.path.insert(0, str(folder))
     try:
-        return __import__(name).stage
+        stage = __import__(next(iter(modules))).stage
+        space = ft.Space(stages={"first": {"a": ft.Float(1, 2)}, "last": {"c": ft.Float(0, 1)}})
+        work = ft.Pipeline(source=1.0, first=stage, last=lambda x, c: x * c)
+        study = ft.Study(space, minimize="error", strategy=ft.Random(), seed=0)
+        study.run(work, budget=ft.Budget(trials=1), executor="inline", progress=False)
+        assert study.trials[0].value is not None, study.trials[0].failure
     finally:
         sys.path.remove(str(folder))
-        sys.modules.pop(name, None)
+        for name in [*modules, PACKAGE, f"{PACKAGE}.{HELPER}"]:
+            sys.modules.pop(name, None)
 
 
-def test_an_import_of_a_name_that_the_code_does_not_say_is_refused(tmp_path: Path) -> None:
-    stage = stage_of(IMPORTS_WHAT_IT_COMPUTES, tmp_path / "code", "computes_a_name")
-    space = ft.Space(stages={"first": {"a": ft.Float(1, 2)}, "last": {"c": ft.Float(0, 1)}})
-    work = ft.Pipeline(source=[1.0], first=stage, last=lambda x, c: c)  # type: ignore[arg-type]
-    study = ft.Study(space, minimize="error", strategy=ft.Random(), seed=0)
-    with pytest.raises(WorkError, match="imports a module by a name that is not in the code"):
-        study.run(work, budget=ft.Budget(trials=1), executor="inline", progress=False)
+LOADS = "def stage(data, a):\n    return load(a).smooth(data) * a\n"
+LOADS_THROUGH = "import loads\ndef stage(data, a):\n    return loads.load(a).smooth(data) * a\n"
+
+
+def test_an_import_of_a_name_in_the_code_is_no_reason_to_refuse(tmp_path: Path) -> None:
+    said = importing('importlib.import_module("stage_tools.filters")')
+    run_in_a_study(tmp_path / "own", {"says_its_name": said + LOADS})
+    run_in_a_study(tmp_path / "other", {"calls_another": LOADS_THROUGH, "loads": said})
+
+
+@pytest.mark.parametrize("kind", IMPORTED_BY_A_TEXT)
+def test_an_import_of_a_name_that_the_code_does_not_say_is_refused(kind: str, tmp_path: Path) -> None:
+    loads = importing(IMPORTED_BY_A_TEXT[kind])
+    with pytest.raises(WorkError, match=r"got 'first', which imports a module by a name that is not in the code\."):
+        run_in_a_study(tmp_path / "own", {"computes_a_name": loads + LOADS})
+    with pytest.raises(WorkError, match=r"by a name that is not in the code of 'loads'\. Write the name"):
+        run_in_a_study(tmp_path / "other", {"calls_another": LOADS_THROUGH, "loads": loads})
+
+
+class Notebook:
+    """A study of a stage in the globals of a session, which runs in this process itself."""
+
+    def __init__(self, text: str) -> None:
+        self.globals: dict[str, Any] = {"SHIFT": 2.0, "__name__": "__main__"}
+        self.execute(text)
+        space = ft.Space(stages={"first": {"a": ft.Choice(1.0, 1.5)}, "last": {"c": ft.Float(0.5, 1.0)}})
+        self.study = ft.Study(space, minimize="error", strategy=ft.Random(), seed=0)
+
+    def execute(self, cell: str) -> None:
+        exec(cell, self.globals)
+
+    def run(self, trials: int, **arguments: Any) -> int:
+        """Runs up to so many trials; the number of first stages that were computed in all."""
+        work = ft.Pipeline(source=np.arange(5.0), first=self.globals["stage"], last=lambda x, c: float(x.sum() * c))
+        budget = ft.Budget(trials=trials)
+        self.study.run(work, budget=budget, executor="inline", progress=False, **arguments)
+        return self.study.ledger.stages["first"].computed
+
+    @property
+    def changes(self) -> int:
+        return [event.kind for event in self.study.history.events].count("code of stages changed")
+
+
+@pytest.mark.parametrize("kind", FILLED)
+def test_what_a_stage_fills_as_it_runs_is_no_change_of_its_code(kind: str) -> None:
+    notebook = Notebook(FILLED[kind])
+    assert [notebook.run(trials) for trials in (3, 6, 9)] == [2, 2, 2]
+    assert notebook.changes == 0
+
+
+@pytest.mark.parametrize("kind", FILLED)
+def test_a_cell_that_was_changed_after_a_run_filled_something_is_noticed(kind: str) -> None:
+    notebook = Notebook(FILLED[kind])
+    before = notebook.run(3)
+    notebook.execute(FILLED[kind].replace("data * ", "data / ").replace("ravel() *", "ravel() /"))
+    assert notebook.run(6) > before
+    assert notebook.changes == 1
+
+
+@pytest.mark.parametrize("kind", [kind for kind in FILLED if kind != "a memo of objects in a closure"])
+def test_a_global_that_was_changed_after_a_run_filled_something_is_noticed(kind: str) -> None:
+    notebook = Notebook(FILLED[kind])
+    before = notebook.run(3)
+    notebook.execute("SHIFT = 3.0")
+    assert notebook.run(6) > before
+    assert notebook.changes == 1
+
+
+def test_objects_that_a_run_left_in_a_closure_are_refused_once_something_else_changed() -> None:
+    notebook = Notebook(FILLED["a memo of objects in a closure"])
+    notebook.run(3)
+    notebook.execute("SHIFT = 3.0")
+    with pytest.raises(WorkError, match=r"must say what it does, got 'first', which holds .*Model"):
+        notebook.run(6)
+
+
+def test_a_table_that_was_changed_by_hand_is_noticed() -> None:
+    notebook = Notebook("TABLE = {}\ndef stage(data, a):\n    return data * TABLE.setdefault(a, a) * SHIFT")
+    assert (notebook.run(3), notebook.run(6), notebook.changes) == (2, 2, 0)
+    notebook.execute("TABLE[1.0] = 7.0")
+    assert notebook.run(9) > 2
+    assert notebook.changes == 1
+
+
+@pytest.mark.parametrize(
+    "cell", ["def helper(x):\n    return x * 3", "__import__('pathlib').Path(file).write_text('4')"]
+)
+def test_code_and_files_that_another_hand_changes_during_a_run_are_noticed(cell: str, tmp_path: Path) -> None:
+    (tmp_path / "gain.txt").write_text("3")
+    text = f"from pathlib import Path\nfile = {str(tmp_path / 'gain.txt')!r}\nGAIN, MEMO = Path(file), {{}}\n"
+    notebook = Notebook(
+        f"{text}def helper(x):\n    return x * 2\n"
+        "def stage(data, a):\n    return data * MEMO.setdefault(a, a) * float(GAIN.read_text()) * helper(a)"
+    )
+    edits = iter([cell])
+    assert notebook.run(3, callbacks=[lambda study, trial: notebook.execute(next(edits, ""))]) == 2
+    assert notebook.run(6) > 2
+    assert notebook.changes == 1
 
 
 @pytest.mark.parametrize("kind", UNSEEN)

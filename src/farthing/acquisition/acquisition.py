@@ -63,14 +63,7 @@ def with_columns(X: Array, *values: float) -> Array:
 
 
 # ------------------------------------------------------------
-# Value per cost, and how its weight cools as the budget is spent.
-
-
-def cooling_exponent(budget_left: float, budget_total: float) -> float:
-    """γ = budget left / budget total, within [0, 1]: cheap points first, the best ones last (CArBO, Lee et al.)."""
-    if budget_total <= 0.0:
-        return 0.0
-    return min(1.0, max(0.0, budget_left / budget_total))
+# Value per cost.
 
 
 @dataclass(frozen=True, eq=False)

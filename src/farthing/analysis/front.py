@@ -6,23 +6,27 @@ expected to exceed a limit is not on it. Configurations are compared where they 
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import overload
 
 import numpy as np
 
-from farthing.acquisition.hypervolume import MOST_OBJECTIVES, hypervolume, non_dominated
+from farthing.acquisition.hypervolume import hypervolume, non_dominated
 from farthing.analysis.sampling import thinned
 from farthing.analysis.text import html_table, short_params, short_prediction, text_table
 from farthing.errors import InvalidArgument, NoResult
 from farthing.fields import Number
+from farthing.models.fitting import fit, hyperparameter_posterior
+from farthing.models.gp import GP
+from farthing.models.kernels import Kernel
 from farthing.models.linalg import Array
 from farthing.models.sobol import sobol_points
 from farthing.models.threads import one_thread
+from farthing.models.transforms import Standardise
 from farthing.strategies.shared.modelling import kernel_over
 from farthing.strategies.shared.several import compression_beyond, failure_model
-from farthing.strategies.shared.surrogate import Surrogate, fit_surrogate
+from farthing.strategies.shared.surrogate import Compression, active_rows
 from farthing.trials import History, Json, Params, Prediction, Problem, State, Trial
 from farthing.trials.objectives import (
     COST,
@@ -31,20 +35,28 @@ from farthing.trials.objectives import (
     Bound,
     MeasuredFront,
     Succeeds,
+    attained,
     bounds_of,
     is_feasible,
     losses_of,
     values_of,
 )
-from farthing.trials.trial import THETA
 from farthing.validation import listed, refuse_unknown, shown
 
+NOISES = np.array([1e-6, 1e-3, 1e-2, 0.1, 0.4])
+"""Shares of noise in the variance of a value that models are averaged over, all as likely before any result: of a few
+results the one likeliest share says little. A guess: from none to nearly half, by orders of magnitude."""
+
 QUIET = 1e-4
-"""Share of noise in the variance below which values are taken as they were measured: a model that smooths what has no
-noise would part ties. A guess: the noise is then less than a hundredth of how much the values differ."""
+"""Expected share of noise below which values are taken as they were measured: a model that smooths what has no noise
+would part ties. A guess: the noise is then less than a hundredth of how much the values differ."""
+
+MOST_FITTED = 200
+"""Results up to which all tell noise from signal; of more, that many. A limit on time: five fits of 200 take 0.2 s."""
 
 BEYOND = 0.1
-"""How far the reference of the hypervolume lies beyond the worst of the front, as a share of its extent."""
+"""How far the reference of the hypervolume lies beyond the worst result within the limits, as a share of the extent of
+all. The extent of the last front alone would be none where one configuration is the best of every objective."""
 
 
 @dataclass(frozen=True)
@@ -78,17 +90,19 @@ class Front(Sequence[FrontPoint]):
     """The configurations that no other is expected to beat, the best in the first objective first.
 
     `others` are dominated, or not expected to keep the limits. `is_full` says that all were trained to the end.
+    `hypervolume` is measured from `reference`, a tenth beyond the worst results within the limits; empty without any.
     """
 
     problem: Problem
     points: tuple[FrontPoint, ...]
     others: tuple[FrontPoint, ...] = ()
     is_full: bool = True
+    reference: Mapping[str, float] = field(default_factory=dict)
 
     @classmethod
     def of(cls, history: History) -> "Front":
         """The front so far; it is empty before anything is expected to keep the limits."""
-        return front_among(history.problem, judged(history))
+        return front_among(history, judged(history))
 
     @overload
     def __getitem__(self, index: int) -> FrontPoint: ...
@@ -103,21 +117,13 @@ class Front(Sequence[FrontPoint]):
     def __iter__(self) -> Iterator[FrontPoint]:
         return iter(self.points)
 
-    @cached_property
-    def reference(self) -> dict[str, float]:
-        """The point from which `hypervolume` is measured: a tenth of the front's extent beyond its worst values."""
-        losses = predicted_losses(self.problem, self.points)
-        if not self.points:
-            return {}
-        return reference_values(self.problem, losses)
-
     @property
     def hypervolume(self) -> float:
         """The volume between the front and `reference`, in the product of the objectives' units; 0 of an empty one.
 
         With more than four objectives it is estimated, within about a hundredth of the box from the best of each.
         """
-        if not self.points:
+        if not self.points or not self.reference:
             return 0.0
         reference = np.array([one.loss(self.reference[one.name]) for one in self.problem.objectives])
         return volume_of(predicted_losses(self.problem, self.points), reference)
@@ -192,8 +198,9 @@ class Front(Sequence[FrontPoint]):
         }
 
 
-def front_among(problem: Problem, points: Sequence[FrontPoint], *, limits: Mapping[str, Bound] | None = None) -> Front:
+def front_among(history: History, points: Sequence[FrontPoint], *, limits: Mapping[str, Bound] | None = None) -> Front:
     """The front of these configurations, among those that are expected to keep the problem's limits and these."""
+    problem = history.problem
     keeps = np.array([keeps_limits(problem, point, limits or {}) for point in points], dtype=bool)
     is_on = np.zeros(len(points), dtype=bool)
     if keeps.any():
@@ -206,7 +213,7 @@ def front_among(problem: Problem, points: Sequence[FrontPoint], *, limits: Mappi
     )
     others = tuple(point for point, on in zip(points, is_on, strict=True) if not on)
     is_full = all(problem.is_full(point.trial.fidelity) for point in points)
-    return Front(problem, tuple(chosen), others, is_full)
+    return Front(problem, tuple(chosen), others, is_full, reference_of(history))
 
 
 MOST_SUMS = 6
@@ -241,11 +248,20 @@ def predicted_losses(problem: Problem, points: Sequence[FrontPoint]) -> Array:
     ).reshape(len(points), len(problem.objectives))
 
 
-def reference_values(problem: Problem, losses: Array) -> dict[str, float]:
-    """A point beyond the worst of these losses (n, m) by a tenth of their extent, as values by name."""
-    extent = np.ptp(losses, axis=0)
-    worst = losses.max(axis=0) + BEYOND * np.where(extent > 0.0, extent, np.maximum(np.abs(losses.max(axis=0)), 1e-12))
-    return {one.name: one.sign * float(at) for one, at in zip(problem.objectives, worst, strict=True)}
+def reference_of(history: History) -> dict[str, float]:
+    """A point beyond the worst of all results within the limits by a tenth of their extent, as values by name."""
+    problem = history.problem
+    losses = np.array([losses_of(problem, values) for one in history if (values := attained(problem, one)) is not None])
+    if not losses.size:
+        return {}
+    beyond = point_beyond(losses.min(axis=0), losses.max(axis=0))
+    return {one.name: one.sign * float(at) for one, at in zip(problem.objectives, beyond, strict=True)}
+
+
+def point_beyond(least: Array, most: Array) -> Array:
+    """A tenth of the extent beyond the worst losses; without an extent, a tenth of their size."""
+    extent = most - least
+    return np.asarray(most + BEYOND * np.where(extent > 0.0, extent, np.maximum(np.abs(most), 1e-12)))
 
 
 MOST_EXACT = 4
@@ -310,31 +326,46 @@ class _Expected:
 
 
 def _expected(
-    history: History, rows: Array, alike: Sequence[Sequence[int]], values: Mapping[str, Array], *, name: str
+    history: History, rows: Array, alike: Sequence[list[int]], values: Mapping[str, Array], *, name: str
 ) -> _Expected:
     """`rows` and `values` are of results; `alike` has for each configuration the places of its own."""
     problem, own = history.problem, values[name]
-    means = np.array([own[several].mean() for several in map(list, alike)])
+    means = np.array([own[several].mean() for several in alike])
     limit = bounds_of(problem).get(name)
     is_kept = np.array([limit is None or limit.excess(mean) <= 0.0 for mean in means], dtype=float)
-    if not history.is_noisy:
+    if not history.is_noisy or _repeats_agree(own, alike):
         return _Expected([Prediction(float(mean), 0.0) for mean in means], is_kept)
-    scale = _Scale.of(problem, name)
-    surrogate = fit_surrogate(
-        rows,
-        scale.loss(own),
-        kernel_over(problem.space.encoder),
-        history,
-        compression=compression_beyond(scale.loss(own), _proportionate(problem, values, name)),
-        refits=None if _is_noted(problem) else True,
-        key=THETA if name == problem.value else f"{THETA} {name}",
-    )
-    firsts = rows[[several[0] for several in alike]]
-    predicted = [scale.value(surrogate.predicted(row, sign=1.0)) for row in firsts]
-    if surrogate.gp.noise < QUIET:
+    scale = _Scale.of(problem, name, own, _proportionate(problem, values, name))
+    weights, processes = _processes(kernel_over(problem.space.encoder), rows, scale.apply(own))
+    found = [gp.predict(rows[[several[0] for several in alike]]) for gp in processes]
+    mean, variance = np.array([one for one, _ in found]), np.array([one for _, one in found])
+    average = weights @ mean
+    predicted = scale.predictions(average, weights @ (variance + (mean - average) ** 2))
+    if weights @ NOISES < QUIET:
         measured = [Prediction(float(mean), one.deviation) for mean, one in zip(means, predicted, strict=True)]
         return _Expected(measured, is_kept)  # also on the very edge of a limit, where a good search ends
-    return _Expected(predicted, _chances(surrogate, firsts, scale, limit))
+    return _Expected(
+        predicted, np.ones(means.size) if limit is None else weights @ scale.chances(mean, variance, limit)
+    )
+
+
+def _repeats_agree(own: Array, alike: Sequence[list[int]]) -> bool:
+    """Whether a configuration was measured again, and each one that was gave the same value again."""
+    repeated = [several for several in alike if len(several) > 1]
+    return bool(repeated) and all(np.ptp(own[several]) == 0.0 for several in repeated)
+
+
+def _processes(kernel: Kernel, X: Array, y: Array) -> tuple[Array, list[GP]]:
+    """A process for each of `NOISES`, at its own best hyperparameters, and the weight of each by its density there."""
+    weights, processes, theta, active = np.zeros(NOISES.size), list[GP](), None, active_rows(y)
+    for noise in NOISES.tolist():
+        posterior = hyperparameter_posterior(kernel, X[active], y[active], noise=noise)
+        few = posterior.thinned(MOST_FITTED)
+        theta = fit(few, warm_start=theta)
+        weights[len(processes)] = few.value_and_gradient(theta[None, :])[0][0]
+        processes.append(posterior.process(theta))
+    weights = np.exp(weights - weights.max())
+    return weights / weights.sum(), processes
 
 
 def _proportionate(problem: Problem, values: Mapping[str, Array], name: str) -> float:
@@ -343,43 +374,44 @@ def _proportionate(problem: Problem, values: Mapping[str, Array], name: str) -> 
     names = [one.name for one in problem.objectives]
     if name in names:
         return float(losses[non_dominated(losses), names.index(name)].max())
-    return _Scale.of(problem, name).sign * bounds_of(problem)[name].bound
+    return _sign_of(problem, name) * bounds_of(problem)[name].bound
 
 
-def _is_noted(problem: Problem) -> bool:
-    """Whether `LogEHVI` notes the fit of each value: it joins more objectives, and others fit to shorter runs."""
-    return len(problem.objectives) <= MOST_OBJECTIVES and not problem.space.fidelities
+def _sign_of(problem: Problem, name: str) -> float:
+    """1 or −1: times a value it gives a loss, of which less is better."""
+    signs = {one.name: one.sign for one in problem.objectives}
+    return signs.get(name, -1.0 if isinstance(bounds_of(problem).get(name), AtLeast) else 1.0)
 
 
 @dataclass(frozen=True)
 class _Scale:
-    """From values to losses, of which less is better: loss = sign · value."""
+    """From values to what the processes see: losses, compressed and standardised."""
 
     sign: float
+    compression: Compression
+    unit: Standardise
 
     @classmethod
-    def of(cls, problem: Problem, name: str) -> "_Scale":
-        signs = {one.name: one.sign for one in problem.objectives}
-        return cls(signs.get(name, -1.0 if isinstance(bounds_of(problem).get(name), AtLeast) else 1.0))
+    def of(cls, problem: Problem, name: str, values: Array, proportionate: float) -> "_Scale":
+        sign = _sign_of(problem, name)
+        compression = compression_beyond(sign * values, proportionate)
+        return cls(sign, compression, Standardise.of(compression.apply(sign * values)))
 
-    def loss(self, values: Array) -> Array:
-        return self.sign * values
+    def apply(self, values: Array) -> Array:
+        return self.unit.apply(self.compression.apply(self.sign * values))
 
-    def value(self, predicted: Prediction) -> Prediction:
-        return Prediction(self.sign * predicted.mean, predicted.deviation)
+    def predictions(self, mean: Array, variance: Array) -> list[Prediction]:
+        """The values, in the user's units."""
+        z = self.unit.undo(mean)
+        deviation = np.sqrt(self.unit.undo_variance(variance)) * self.compression.slope(z)
+        return list(map(Prediction, (self.sign * self.compression.undo(z)).tolist(), deviation.tolist()))
 
+    def chances(self, mean: Array, variance: Array, limit: Bound) -> Array:
+        """The probability that each keeps the limit: Φ((b − μ)/σ)."""
+        from scipy.special import ndtr
 
-def _chances(surrogate: Surrogate, rows: Array, scale: _Scale, limit: Bound | None) -> Array:
-    """The probability that each row keeps the limit: Φ((b − μ)/σ) on the scale that the process sees."""
-    if limit is None:
-        return np.ones(rows.shape[0])
-    from scipy.special import ndtr
-
-    mean, variance = surrogate.gp.predict(rows)
-    bound = surrogate.apply(scale.sign * limit.bound)
-    is_upper = isinstance(limit, AtMost) == (scale.sign > 0.0)
-    z = (bound - mean) / np.sqrt(np.maximum(variance, 1e-18))
-    return np.asarray(ndtr(z if is_upper else -z))
+        z = (self.apply(np.array([limit.bound])) - mean) / np.sqrt(variance)
+        return np.asarray(ndtr(z if isinstance(limit, AtMost) == (self.sign > 0.0) else -z))
 
 
 def _chances_of_success(history: History, rows: Array, alike: Sequence[Sequence[int]]) -> list[Array]:
@@ -422,10 +454,14 @@ def chosen(front: Front) -> FrontChoice:
 
 def knee(front: Front) -> FrontPoint:
     """The point nearest to the best of every objective at once, each scaled to the front's own extent."""
-    losses = predicted_losses(front.problem, front.points)
+    return front.points[place_of_knee(predicted_losses(front.problem, front.points))]
+
+
+def place_of_knee(losses: Array) -> int:
+    """The row of a front (n, m) that is nearest to the best of every loss at once, scaled to the front's extent."""
     extent = np.ptp(losses, axis=0)
     scaled = (losses - losses.min(axis=0)) / np.where(extent > 0.0, extent, 1.0)
-    return front.points[int(np.argmin(np.sum(scaled**2, axis=1)))]
+    return int(np.argmin(np.sum(scaled**2, axis=1)))
 
 
 def starts_of(front: Front) -> list[Params]:
@@ -474,7 +510,7 @@ def picked(history: History, wishes: Mapping[str, object]) -> FrontChoice:
     if weights and not any(weights.values()):
         given = ", ".join(f"{name}={weight:g}" for name, weight in weights.items())
         raise InvalidArgument(f"At least one weight must be above 0, got {given}. {ADVICE}")
-    front = front_among(problem, judged(history), limits=limits)
+    front = front_among(history, judged(history), limits=limits)
     if not front.points:
         wanted = [f"{name} {limit}" for name, limit in [*bounds_of(problem).items(), *limits.items()]]
         raise NoResult(
@@ -521,13 +557,11 @@ class Attained:
 
 
 def attained_along(history: History) -> list[Attained]:
-    """In the order in which the trials ended. The reference of the hypervolume is beyond all of the last front."""
+    """In the order in which the trials ended."""
     problem = history.problem
     ended = sorted((trial for trial in history if trial.is_finished), key=lambda trial: trial.finished_at or 0.0)
-    last = MeasuredFront.of(history)
-    losses = np.array([losses_of(problem, values_of(problem, trial) or {}) for trial in last.trials])
-    worst = reference_values(problem, losses) if last.trials else {}
-    reference = np.array([one.loss(worst[one.name]) for one in problem.objectives]) if worst else np.zeros(0)
+    worst = reference_of(history)
+    reference = np.array([one.loss(worst[one.name]) for one in problem.objectives if worst])
     steps: list[Attained] = []
     front, spent, found, results, kept = MeasuredFront(), 0.0, None, 0, 0
     for trial in ended:

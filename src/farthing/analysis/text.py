@@ -128,7 +128,9 @@ def front_text(best: "Best | None") -> str:
     front = best.choice.front
     sums, hidden = front.sums_table(), len(front) - ROWS_SHOWN
     more = [f"… and {hidden} more: study.front has all."] if hidden > 0 else []
-    return "\n".join([front.title, *([text_table(sums), ""] if sums else []), text_table(rows), *more])
+    at = ", ".join(f"{name} {short_number(number)}" for name, number in front.reference.items())
+    volume = [f"hypervolume {short_number(front.hypervolume)}, measured from {at}"] if front.problem.further else []
+    return "\n".join([front.title, *volume, *([text_table(sums), ""] if sums else []), text_table(rows), *more])
 
 
 def _best_table(history: History) -> list[list[str]]:

@@ -15,6 +15,7 @@ import os
 import sys
 import uuid
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from enum import Flag
 from pathlib import Path
 from types import BuiltinMethodType, CodeType, FunctionType, MethodType, ModuleType
@@ -24,7 +25,7 @@ from farthing.caching.object_state import UnseenState, is_made_by_code, state_of
 from farthing.caching.plain_data import NotPlain, Parts, take_apart
 from farthing.caching.users_modules import (
     IMPORTERS,
-    computes_import,
+    UnnamedImport,
     imports_in,
     is_installed,
     is_users,
@@ -43,9 +44,12 @@ log = logging.getLogger("farthing")
 CHUNK = 1 << 20
 
 
-def identity_of_data(thing: object) -> str:
-    """For plain data its content, for a path that of the file or of all files in the folder; else NotPlain."""
-    parts = Parts()
+def identity_of_data(thing: object, parts: Parts | None = None) -> str:
+    """For plain data its content, for a path that of the file or of all files in the folder; else NotPlain.
+
+    `parts` is filled with what the data has beside its JSON.
+    """
+    parts = parts or Parts()
     form = json.dumps(take_apart(thing, parts), sort_keys=True)
     return digest(_content(form, parts))
 
@@ -101,10 +105,6 @@ UNORDERED = {"__static_attributes__"}
 IMPORTING = (importlib.import_module, builtins.__import__)
 
 
-class UnnamedImport(NotPlain):
-    """Code that imports a module by a name that it does not have as a text."""
-
-
 def identity_of_function(function: object) -> str:
     """The function's code, defaults, the variables it closes over, and the global constants, functions, classes and
     objects of the user's that it refers to, and those that these refer to. Modules of the user's that it refers to or
@@ -116,23 +116,62 @@ def identity_of_function(function: object) -> str:
     installed modules but for their versions.
     """
     try:
-        form = _Reader().read(function)
+        found, _ = _read(function)
+    except NotPlain as refused:
+        if not _BEGUN_AS or isinstance(refused, UnnamedImport):
+            raise
+        found, _ = _read(function, takes_objects=True)
+        if found not in _BEGUN_AS:
+            raise
+    return _BEGUN_AS.get(found, found)
+
+
+_BEGUN_AS: dict[str, str] = {}
+"""The identities of functions as running them in this process left them, with those that they began with."""
+
+
+@contextmanager
+def filled_by_running(functions: Iterable[object]) -> Iterator[None]:
+    """While these functions run in this process: what they fill, such as memos and lazy attributes, is no change.
+
+    They keep the identities that they begin with, unless code or a file changes meanwhile.
+    """
+    before = []
+    for function in functions:
+        with suppress(NotPlain):
+            before.append((function, *_read(function)))
+    yield
+    for function, identity, lasting in before:
+        with suppress(NotPlain):
+            left, found = _read(function, takes_objects=True)
+            if lasting <= found:
+                _BEGUN_AS[left] = _BEGUN_AS.get(identity, identity)
+
+
+def _read(function: object, *, takes_objects: bool = False) -> tuple[str, set[str]]:
+    """The identity of a function as it is, and what of it running cannot change: its code and the files it reads."""
+    reader = _Reader(takes_objects=takes_objects)
+    try:
+        form = reader.read(function)
     except RecursionError:
         raise NotPlain(function) from None
-    return digest([json.dumps(form, sort_keys=True).encode()])
+    return digest([json.dumps(form, sort_keys=True).encode()]), reader.lasting
 
 
 class _Reader:
     """Spells functions out as JSON. An object that can refer to itself is spelled out once, so that recursion ends."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, takes_objects: bool) -> None:
         self._seen: dict[int, tuple[int, object]] = {}
-        self._is_in_global = False
+        self._is_in_global = takes_objects
+        self.lasting = set[str]()
 
     def read(self, thing: Any) -> Json:
         """A value that the function holds: a default, a variable it closes over, an argument bound to it."""
+        if _imports(thing):
+            raise UnnamedImport(thing)
         if is_installed(thing):
-            return [_qualified(thing), version_of(thing.__module__)]
+            return _installed(thing)
         if isinstance(thing, functools.partial):
             return {"partial": [self.read(part) for part in (thing.func, thing.args, thing.keywords)]}
         if isinstance(thing, functools._lru_cache_wrapper):
@@ -146,9 +185,9 @@ class _Reader:
         if isinstance(thing, type):
             return self._once(thing, self._class) if is_made_by_code(thing) else [_qualified(thing)]
         if isinstance(thing, ModuleType):
-            return _module(thing)
+            return self._module(thing)
         if isinstance(thing, CodeType):
-            return {"code": _code(thing)}
+            return {"code": self._lasting(_code(thing))}
         return self._data(thing)
 
     def read_global(self, thing: Any) -> Json:
@@ -166,8 +205,10 @@ class _Reader:
         return spell(thing)
 
     def _data(self, thing: Any) -> Json:
+        parts = Parts()
         try:
-            return {"data": identity_of_data(thing)}
+            found = identity_of_data(thing, parts)
+            return {"data": self._lasting(found) if parts.paths else found}
         except NotPlain:
             if type(thing) in (list, tuple, dict, set, frozenset):
                 return self._once(thing, self._container)
@@ -202,13 +243,17 @@ class _Reader:
     def _function(self, function: FunctionType) -> Json:
         defaults = [self.read(value) for value in function.__defaults__ or ()]
         keywords = [[self.read(name), self.read(value)] for name, value in (function.__kwdefaults__ or {}).items()]
-        closed_over = [self.read(cell.cell_contents) for cell in function.__closure__ or () if _is_filled(cell)]
-        modules = _texts(*_modules_of(function))
+        cells = [cell.cell_contents for cell in function.__closure__ or () if _is_filled(cell)]
+        closed_over = [_installed(value) if _imports(value) else self.read(value) for value in cells]
+        modules = self._texts(*_modules_of(function))
         attributes = {name: self.read_global(value) for name, value in vars(function).items() if name != "__wrapped__"}
         return {
-            "code": _code(function.__code__),
+            "code": self._lasting(_code(function.__code__)),
             "held": [defaults, keywords, closed_over],
-            "globals": {name: self.read_global(value) for name, value in _globals_of(function)},
+            "globals": {
+                name: _installed(value) if _imports(value) else self.read_global(value)
+                for name, value in _globals_of(function)
+            },
             **({"modules": modules} if modules else {}),
             **({"attributes": attributes} if attributes else {}),
         }
@@ -221,6 +266,21 @@ class _Reader:
         if isinstance(member, property):
             return [self.read_global(part) for part in (member.fget, member.fset, member.fdel)]
         return self.read_global(getattr(member, "__func__", member))
+
+    def _module(self, module: ModuleType) -> Json:
+        """A module of the user's counts by its text, another by its version."""
+        if not is_users(module):
+            return [module.__name__, version_of(module.__name__)]
+        return [module.__name__, self._texts(module.__name__)]
+
+    def _texts(self, *modules: str) -> Json:
+        """The user's modules among these, and those that they import, by their texts."""
+        return {name: self._lasting(checksum(file)) for name, file in users_files(modules).items()}
+
+    def _lasting(self, form: Json) -> Json:
+        """Notes what only another hand can change: code and files."""
+        self.lasting.add(json.dumps(form))
+        return form
 
 
 def _counts(kind: type, name: str) -> bool:
@@ -260,11 +320,8 @@ def _globals_of(function: FunctionType) -> list[tuple[str, Any]]:
 
 def _modules_of(function: FunctionType) -> Iterator[str]:
     """The modules that the function imports, and those that it reaches as `package.module`, by name."""
-    importers = _importers_of(function)
-    if computes_import(function.__code__, importers=importers):
-        raise UnnamedImport(function)
     package = function.__globals__.get("__package__") or ""
-    yield from imports_in(function.__code__, package=package, importers=importers)
+    yield from imports_in(function.__code__, package=package, importers=_importers_of(function), of=function)
     names = {name for code in _codes(function.__code__) for name in code.co_names}
     for package in (thing.__name__ for _, thing in _globals_of(function) if isinstance(thing, ModuleType)):
         inner = (name.removeprefix(f"{package}.") for name in list(sys.modules) if name.startswith(f"{package}."))
@@ -276,7 +333,7 @@ def _importers_of(function: FunctionType) -> set[str]:
     closed_over = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
     held = {name: cell.cell_contents for name, cell in closed_over if _is_filled(cell)}
     known = {**dict(_globals_of(function)), **held}
-    other = {name for name, value in known.items() if not any(value is one for one in IMPORTING)}
+    other = {name for name, value in known.items() if not _imports(value)}
     return {*IMPORTERS, *known} - other
 
 
@@ -304,16 +361,13 @@ def _say_unseen(kind: str) -> None:
     )
 
 
-def _module(module: ModuleType) -> Json:
-    """A module of the user's counts by its text, another by its version."""
-    if not is_users(module):
-        return [module.__name__, version_of(module.__name__)]
-    return [module.__name__, _texts(module.__name__)]
+def _imports(thing: Any) -> bool:
+    """Whether this is a function that imports. Its uses are followed under names that the code has for it, only."""
+    return any(thing is one for one in IMPORTING)
 
 
-def _texts(*modules: str) -> Json:
-    """The user's modules among these, and those that they import, by their texts."""
-    return {name: checksum(file) for name, file in users_files(modules).items()}
+def _installed(thing: Any) -> Json:
+    return [_qualified(thing), version_of(thing.__module__)]
 
 
 def _qualified(thing: Any) -> str:

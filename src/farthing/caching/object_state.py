@@ -9,6 +9,8 @@ import sys
 import weakref
 from collections.abc import Iterator
 from contextlib import suppress
+from contextvars import ContextVar
+from logging import StreamHandler
 from types import FunctionType, MappingProxyType
 from typing import Any
 
@@ -18,6 +20,8 @@ OF_RUNNING = {"_thread", "threading", "_queue", "queue", "concurrent", "asyncio"
 OF_RUNNING |= {"multiprocessing.synchronize", "numpy.random"}
 """Modules of objects that say how far a program is, and not what it does."""
 FORGETTING = (weakref.WeakKeyDictionary, weakref.WeakValueDictionary, weakref.WeakSet)
+EMPTY = (random.Random, os._Environ, ContextVar, StreamHandler, *FORGETTING)
+"""Types whose state is not part of the code."""
 VIEWS: Any = (type({}.keys()), type({}.values()), type({}.items()))
 MADE_BY_CODE, FIXED = 1 << 9, 1 << 8
 """Flags of a class: made while the program runs, and closed to changes, as those are whose state is in C."""
@@ -30,14 +34,14 @@ class UnseenState(Exception):
 def state_of(thing: Any) -> list[Any]:
     """The parts of a copy of the object, by the protocol of `copy` and `pickle`; UnseenState where there is no such.
 
-    The state of random generators and locks, the environment, and what collections hold that forget are not part of the
-    code. A library's wrapper counts as what it wraps: what else it has may differ from process to process, as
-    with compiled functions.
+    The state of random generators and locks, the environment, what a context variable holds, the stream of a handler of
+    logs, and what collections hold that forget are not part of the code. A library's wrapper counts as what it wraps:
+    what else it has may differ from process to process, as with compiled functions.
     """
     kind = type(thing)
     if is_installed(kind) and isinstance(getattr(thing, "__wrapped__", None), FunctionType):
         return [thing.__wrapped__]
-    if isinstance(thing, (random.Random, os._Environ, *FORGETTING)) or _is_of_running(kind.__module__):
+    if isinstance(thing, EMPTY) or _is_of_running(kind.__module__):
         return []
     if (parts := _parts_of_builtin(thing)) is not None:
         return parts

@@ -9,16 +9,27 @@ from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from importlib import metadata
 from importlib.util import find_spec, resolve_name
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any
+
+from farthing.caching.plain_data import NotPlain
 
 PLACES = [Path(sysconfig.get_path(place)).resolve() for place in ("stdlib", "platstdlib", "purelib", "platlib")]
 PACKAGES = {"site-packages", "dist-packages"}
 """Folders of Python itself and of packages: code in them counts by its name and version."""
 IMPORTERS = ("import_module", "__import__")
 """Functions that import the module of a name."""
+SILENT = ("CACHE", "EXTENDED_ARG", "NOT_TAKEN", "PUSH_NULL")
+CALLS = ("PRECALL", "CALL", "CALL_KW")
+"""Instructions that only prepare another one, and those that call."""
+ORDERS = ((), ("name",), ("package",), ("name", "package"))
+"""Arguments that are given by name, in the order of `importlib.import_module`."""
+
+
+class UnnamedImport(NotPlain):
+    """Code that imports a module by a name that it does not have as a text."""
 
 
 def is_users(module: ModuleType) -> bool:
@@ -55,7 +66,10 @@ def version_of(module: str) -> str:
 
 
 def users_files(names: Iterable[str]) -> dict[str, Path]:
-    """The files of those modules that are the user's, and of all that these import in turn, by name."""
+    """The files of those modules that are the user's, and of all that these import in turn, by name.
+
+    UnnamedImport where one of them imports what it does not name.
+    """
     files: dict[str, Path] = {}
     waiting = list(names)
     while waiting:
@@ -64,59 +78,81 @@ def users_files(names: Iterable[str]) -> dict[str, Path]:
         if file is not None:
             files[name] = file
             package = name if file.name == "__init__.py" else name.rpartition(".")[0]
-            waiting += imports_in(_compiled(file), package=package)
+            waiting += imports_in(_compiled(file), package=package, of=name)
     return files
 
 
-def imports_in(code: CodeType | None, *, package: str, importers: Collection[str] = IMPORTERS) -> Iterator[str]:
+def imports_in(
+    code: CodeType | None, *, package: str, importers: Collection[str] = IMPORTERS, of: object = None
+) -> Iterator[str]:
     """The names of the modules that the code imports, and of what it takes out of them: that may be a module too.
 
-    `importers` are the names of the functions that import.
+    `importers` are the names of the functions that import. UnnamedImport, `of` what has the code, where it imports a
+    module by a name that it does not have as a text.
     """
-    instructions = list(dis.get_instructions(code)) if code else []
-    for level, taken, instruction in zip(instructions, instructions[1:], instructions[2:], strict=False):
-        if instruction.opname == "IMPORT_NAME":
+    steps = _steps(code) if code else []
+    for level, taken, step in zip(steps, steps[1:], steps[2:], strict=False):
+        if step.opname == "IMPORT_NAME":
             with suppress(ImportError):
-                module = resolve_name("." * (level.argval or 0) + instruction.argval, package or None)
+                module = resolve_name("." * (level.argval or 0) + step.argval, package or None)
                 yield from _with_parents(module)
                 yield from (f"{module}.{name}" for name in taken.argval or ())
-    known = {*importers, *_other_names(instructions)}
-    for name, inside in _called(instructions, known):
+    known = {*importers, *_other_names(steps)}
+    for place in _uses(steps, known):
+        name, inside = _named(steps[place + 1 : place + 5], of)
         with suppress(ImportError):
-            yield from _with_parents(resolve_name(name or "", inside or package or None))
+            yield from _with_parents(resolve_name(name, inside or package or None))
     for constant in code.co_consts if code else ():
+        if constant in IMPORTERS:
+            raise UnnamedImport(of)
         if isinstance(constant, CodeType):
-            yield from imports_in(constant, package=package, importers=known)
+            yield from imports_in(constant, package=package, importers=known, of=of)
 
 
-def computes_import(code: CodeType, *, importers: Collection[str]) -> bool:
-    """Whether the code imports a module by a name that it does not have as a text."""
-    instructions = list(dis.get_instructions(code))
-    known = {*importers, *_other_names(instructions)}
-    inner = (constant for constant in code.co_consts if isinstance(constant, CodeType))
-    is_computed = any(name is None for name, _ in _called(instructions, known))
-    return is_computed or any(computes_import(one, importers=known) for one in inner)
+def _steps(code: CodeType) -> list[dis.Instruction]:
+    """The instructions without those that only prepare another one; Python 3.11 does not look names of arguments up."""
+    steps = (step for step in dis.get_instructions(code) if step.opname not in SILENT)
+    return [
+        step._replace(argval=code.co_consts[step.arg or 0]) if step.opname == "KW_NAMES" else step for step in steps
+    ]
 
 
-def _other_names(instructions: list[dis.Instruction]) -> Iterator[str]:
+def _other_names(steps: list[dis.Instruction]) -> Iterator[str]:
     """Names that the code itself gives to functions that import."""
-    for taken, stored in pairwise(instructions):
+    for taken, stored in pairwise(steps):
         if taken.opname == "IMPORT_FROM" and taken.argval in IMPORTERS:
             yield stored.argval
 
 
-def _called(instructions: list[dis.Instruction], importers: Collection[str]) -> Iterator[tuple[str | None, str | None]]:
-    """For each use of a function that imports the name that it is given, None if that is computed, and the package."""
-    steps = [step for step in instructions if step.opname not in ("CACHE", "PUSH_NULL", "NOT_TAKEN")]
+def _uses(steps: list[dis.Instruction], importers: Collection[str]) -> Iterator[int]:
+    """The places of the instructions that take a function that imports."""
     for place, step in enumerate(steps):
         known = IMPORTERS if step.opname in ("LOAD_ATTR", "LOAD_METHOD") else importers
         if step.opname.startswith("LOAD_") and step.opname != "LOAD_CONST" and step.argval in known:
-            name, package = [*(_text(after) for after in steps[place + 1 : place + 3]), None, None][:2]
-            yield name, package if name is not None else None
+            yield place
+
+
+def _named(after: list[dis.Instruction], of: object) -> tuple[str, str | None]:
+    """The name that an importing function is called with, and the package if there is one, each a text in the code.
+
+    Only a call with nothing but these arguments says so: the text may be the beginning of another one.
+    """
+    given = list(takewhile(lambda step: step.opname not in CALLS, after))
+    call = after[len(given)] if len(given) < len(after) else None
+    order = given.pop().argval if given and type(given[-1].argval) is tuple else ()
+    name, *package = [_text(step) for step in given] or [None]
+    if call is None or call.arg != len(given) or order not in ORDERS or not name or None in package:
+        raise UnnamedImport(of)
+    return name, "".join(filter(None, package))
 
 
 def _text(step: dis.Instruction) -> str | None:
-    return step.argval if step.opname == "LOAD_CONST" and isinstance(step.argval, str) else None
+    """The text of an argument; nothing for the package that the code is in, None for what is no text."""
+    if step.opname in ("LOAD_NAME", "LOAD_GLOBAL") and step.argval in ("__package__", "__name__"):
+        return ""
+    if step.opname != "LOAD_CONST":
+        return None
+    return "" if step.argval is None else step.argval if isinstance(step.argval, str) else None
 
 
 def _with_parents(module: str) -> Iterator[str]:

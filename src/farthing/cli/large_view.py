@@ -12,8 +12,10 @@ from farthing.cli.storages import StorageAddress
 from farthing.cli.terminal_chart import chart
 from farthing.dashboard.reading import StudyReader
 from farthing.session import session_of
+from farthing.storage.storage import ReadsOutlines
 from farthing.study import Study
 from farthing.trials import History, Problem, Trial
+from farthing.trials.trial import THETA
 
 MOST_IN_FLIGHT = 10
 """More trials that run are only counted."""
@@ -71,6 +73,12 @@ def bill(lines: Lines, problem: Problem) -> str:
     """Only its sums: the rest takes every measurement."""
     failed = f", {short_number(lines.failed_cost)} of it for trials without a result" if lines.failed_cost else ""
     return f"spent    {lines.total:.4g} {problem.cost_unit}{failed}  (by kind: study.ledger)"
+
+
+def count_by_model(reader: StudyReader) -> int:
+    storage = reader.storage
+    assert isinstance(storage, ReadsOutlines), "a large study is one whose storage counts its measurements"
+    return storage.count_noted(reader.name, THETA)
 
 
 def next_steps(study: Study, lines: Lines, *, address: StorageAddress) -> str:

@@ -21,6 +21,7 @@ from farthing.cli.large_view import (
     best_runs,
     bill,
     chart_of,
+    count_by_model,
     history_of_none,
     next_steps,
     reader_if_large,
@@ -69,7 +70,7 @@ def _study_text(study: Study, history: History, *, address: StorageAddress, all_
         online_text(study),
         _chart(history, best),
         str(study.ledger),
-        _chosen(history),
+        _chosen(study, sum(map(is_by_model, history)), trials=len(history)),
         outlook_text(study),
         _disk_use(study, follows=follows),
         _next_steps(study, history, best, address=address),
@@ -133,6 +134,7 @@ def _large_text(study: Study, reader: StudyReader, *, address: StorageAddress) -
         _ranked(nothing, runs, hidden=count - len(runs)),
         chart_of(reader, runs),
         bill(lines, reader.problem),
+        _chosen(study, count_by_model(reader), trials=len(lines)),
         next_steps(study, lines, address=address),
     ]
     return "\n\n".join(paragraph for paragraph in paragraphs if paragraph)
@@ -213,10 +215,11 @@ def _chart_of(history: History, best: MeasuredBest | None) -> str:
     return chart(curves, _curve_of(best, curves), axis=curve_axis(problem.space), value=problem.value)
 
 
-def _chosen(history: History) -> str:
+def _chosen(study: Study, by_model: int, *, trials: int) -> str:
     """How many the model chose, where there is one: the others are starts, enqueued, or of what decides in haste."""
-    by_model = sum(map(is_by_model, history))
-    return f"The model chose {by_model} of {len(history)} trials." if by_model else ""
+    strategy = session_of(study).strategy.get_if_at_hand()
+    has_model = strategy is not None and strategy.thinking > 0.0 and type(strategy).__module__.startswith("farthing.")
+    return f"The model chose {by_model} of {trials} trials." if by_model or (has_model and trials) else ""
 
 
 def _disk_use(study: Study, *, follows: bool) -> str:

@@ -1,15 +1,16 @@
 """Budgets, and the rest of a budget."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Annotated, Any, Literal
 
 from farthing.costs.expected import cost_to_come
 from farthing.errors import InvalidArgument
 from farthing.fields import Declaration, Number, Rule, positive, whole
 from farthing.fields.rules import WRONG, Either, OneOf
-from farthing.trials import Event, History, Json, Prediction, State, Trial
+from farthing.trials import Event, History, Json, Prediction
 
 EffortLevel = Literal["ordinary", "frugal", "screen", "several"]
 """How much a suggestion may take, most first: a whole search; a shorter one that refits seldom; little more than the
@@ -135,26 +136,21 @@ class Budget(Declaration):
 
     def remaining(self, history: History, *, seconds: float) -> Remaining:
         """The rest for new trials after this history and these seconds: trials in flight count as predicted."""
-        return self._remaining(history, lambda: history.in_flight, seconds=seconds)
+        return self._remaining(history, cost_to_come, seconds=seconds)
 
     def remaining_for_waiting(self, history: History, *, seconds: float) -> Remaining:
         """The rest for the trials that wait for a worker: only running trials count as predicted."""
-
-        def running() -> list[Trial]:
-            return [trial for trial in history.in_flight if trial.state is State.RUNNING]
-
-        return self._remaining(history, running, seconds=seconds)
+        return self._remaining(history, partial(cost_to_come, counts_waiting=False), seconds=seconds)
 
     def is_reached(self, history: History, *, seconds: float) -> bool:
         """Whether cost or seconds are used up by what was paid, whatever trials in flight are predicted to cost."""
-        return self._remaining(history, tuple, seconds=seconds).pays_nothing
+        return self._remaining(history, lambda _: 0.0, seconds=seconds).pays_nothing
 
-    def _remaining(self, history: History, committed: Callable[[], Sequence[Trial]], *, seconds: float) -> Remaining:
-        """Trials are committed where a cost is limited: listing a thousand that run takes its time."""
+    def _remaining(self, history: History, to_come: Callable[[History], float], *, seconds: float) -> Remaining:
         spent = self.spent(history, seconds=seconds)
         left = {name: limit - spent[name] for name, limit in self.amounts.items()}
         return Remaining(
-            cost=left["cost"] - cost_to_come(history, committed()) if "cost" in left else math.inf,
+            cost=left["cost"] - to_come(history) if "cost" in left else math.inf,
             seconds=left.get("seconds", math.inf),
             trials=left.get("trials", math.inf),
         )

@@ -2,12 +2,15 @@
 
 import math
 from bisect import bisect_left, insort
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import pairwise
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from itertools import chain, pairwise
 from statistics import median
+from typing import NamedTuple
 
 from farthing.trials import History, Measurement, Prediction, Problem, State, Suggestion, Trial
 from farthing.trials.memos import places_changed
+from farthing.trials.trial import IN_FLIGHT
 
 # ------------------------------------------------------------
 # What trials paid, apart by what it was for: setting up, and the work itself.
@@ -96,45 +99,109 @@ def expected_cost(history: History, suggestion: Suggestion) -> Prediction | None
     return suggestion.predicted_cost or _by_share(history, suggestion, _cost_of_a_training(history))
 
 
-def cost_to_come(history: History, trials: Iterable[Trial]) -> float:
-    """The rest of the expected cost of these trials in flight.
+def cost_to_come(history: History, *, counts_waiting: bool = True) -> float:
+    """The rest of the expected cost of the trials in flight, or only of those that run.
 
     More, if a trial's own pace says so: stragglers cost more than was predicted.
     """
-    in_flight, paces = list(trials), history.memo(OwnPaces)
-    is_asked = any(trial.suggestion.predicted_cost is None for trial in in_flight)
-    whole = _cost_of_a_training(history) if is_asked else None
-    return math.fsum(max(_rest(history, trial, whole), paces.rest(history, trial)) for trial in in_flight)
-
-
-def _rest(history: History, trial: Trial, whole: float | None) -> float:
-    expected = trial.suggestion.predicted_cost or _by_share(history, trial.suggestion, whole)
-    paid = trial.cost - trial.costs.get("failed", 0.0)  # an attempt that failed is to be paid for again
-    return 0.0 if expected is None else max(0.0, expected.mean - paid)
+    running, in_flight = history.memo(_RestInFlight)
+    return in_flight if counts_waiting else running
 
 
 def _by_share(history: History, suggestion: Suggestion, whole: float | None) -> Prediction | None:
-    if whole is None:
-        return None
+    return None if whole is None else Prediction(whole * _share_to_train(history, suggestion))
+
+
+def _share_to_train(history: History, suggestion: Suggestion) -> float:
     source = None if suggestion.resume_from is None else history[suggestion.resume_from]
     begun = history.reach(source) if source is not None and source.checkpoint is not None else 0.0
-    return Prediction(whole * max(0.0, history.problem.reach(suggestion.fidelity) - begun))
+    return max(0.0, history.problem.reach(suggestion.fidelity) - begun)
 
 
-class OwnPaces:
-    """A memo of what running trials still cost at their own pace, worked out again for those that have reported."""
+class _Rest(NamedTuple):
+    """What the rest of a trial's cost follows from: it is `whole · share − paid`, and no less than `least`."""
+
+    share: float
+    paid: float
+    least: float
+
+    @classmethod
+    def of(cls, history: History, trial: Trial) -> "_Rest":
+        paid = trial.cost - trial.costs.get("failed", 0.0)  # an attempt that failed is to be paid for again
+        least = _rest_at_own_pace(history, trial)
+        if (predicted := trial.suggestion.predicted_cost) is not None:
+            return cls(0.0, 0.0, max(predicted.mean - paid, least))
+        return cls(_share_to_train(history, trial.suggestion), paid, least)
+
+
+class _RestInFlight:
+    """The rest of the cost of the trials that run, and of those in flight: a memo, which looks at what has changed.
+
+    Most trials of a thousand workers agree in what their rest follows from, so that it is worked out once for all of
+    them. The sums are exact to the last bit of `math.fsum` over the trials: a multiple is added as the powers of two
+    that it consists of.
+    """
 
     def __init__(self) -> None:
-        self._kept: dict[int, tuple[Trial, float]] = {}
+        self._problem: Problem | None = None
+        self._forget()
 
-    def of(self, history: History) -> "OwnPaces":
-        return self
+    def _forget(self) -> None:
+        self._whole: float | None = None
+        self._sums = 0.0, 0.0
+        self._before: Sequence[Trial] = ()
+        self._kept: dict[int, tuple[Trial, _Rest]] = {}
+        self._counts: dict[State, Counter[_Rest]] = {state: Counter() for state in IN_FLIGHT}
+        self._continued: dict[int, set[int]] = {}
 
-    def rest(self, history: History, trial: Trial) -> float:
-        known = self._kept.get(trial.number)
-        if known is None or known[0] is not trial:
-            known = self._kept[trial.number] = (trial, _rest_at_own_pace(history, trial))
-        return known[1]
+    def of(self, history: History) -> tuple[float, float]:
+        if history.problem is not self._problem or len(history) < len(self._before):
+            self._forget()
+            self._problem = history.problem
+        changed = places_changed(self._before, history)
+        for number in {*changed, *chain.from_iterable(self._continued.get(place, ()) for place in changed)}:
+            self._remove(number)
+            if (trial := history.in_flight_as(number)) is not None:
+                self._add(history, trial)
+        self._before = history
+        whole = _cost_of_a_training(history)
+        if changed or whole != self._whole:
+            self._whole = whole
+            running = self._terms(State.RUNNING)
+            self._sums = math.fsum(running), math.fsum(running + self._terms(State.PENDING))
+        return self._sums
+
+    def _remove(self, number: int) -> None:
+        if (known := self._kept.pop(number, None)) is None:
+            return
+        trial, rest = known
+        counts = self._counts[trial.state]
+        counts[rest] -= 1
+        if not counts[rest]:
+            del counts[rest]
+        if trial.resume_from is not None:
+            self._continued[trial.resume_from].discard(number)
+
+    def _add(self, history: History, trial: Trial) -> None:
+        rest = _Rest.of(history, trial)
+        self._kept[trial.number] = trial, rest
+        self._counts[trial.state][rest] += 1
+        if trial.resume_from is not None:
+            self._continued.setdefault(trial.resume_from, set()).add(trial.number)
+
+    def _terms(self, state: State) -> list[float]:
+        whole = self._whole or 0.0
+        found = [
+            (count, rest if (rest := whole * share - paid) > least else least)
+            for (share, paid, least), count in self._counts[state].items()
+        ]
+        return [rest for count, rest in found if count == 1] + [
+            math.ldexp(rest, power)
+            for count, rest in found
+            if count > 1
+            for power in range(count.bit_length())
+            if count >> power & 1
+        ]
 
 
 def _rest_at_own_pace(history: History, trial: Trial) -> float:

@@ -99,15 +99,15 @@ class ToCome:
 
     @classmethod
     def of(cls, history: History, suggestions: Sequence[Suggestion]) -> "ToCome":
-        declared, in_flight = history.problem.declared_cost, history.in_flight
+        declared = history.problem.declared_cost
         if declared is not None:
             costs: list[float | None] = [declared(one.params, one.fidelity) for one in suggestions]
         else:
             found = [expected_cost(history, one) for one in suggestions]
             costs = [None if one is None else one.mean for one in found]
         known = [cost for cost in costs if cost is not None]
-        rest = cost_to_come(history, in_flight)
-        return cls(len(costs) + len(in_flight), math.fsum([*known, rest]) if len(known) == len(costs) else None)
+        whole = math.fsum([*known, cost_to_come(history)]) if len(known) == len(costs) else None
+        return cls(len(costs) + len(history.numbers_in_flight), whole)
 
 
 @dataclass(frozen=True)

@@ -2,12 +2,14 @@
 
 import threading
 from collections import deque
+from contextlib import ExitStack
 
 from farthing.costs.clock import Clock, SystemClock
 from farthing.errors import Pruned, StaleAttempt, TrialFinished, WorkError
 from farthing.execution.attempts import Superseded, run_attempt
 from farthing.execution.checkpoints import Checkpoints
 from farthing.execution.executor import Ended, Job, Listener
+from farthing.execution.pipeline import PipelineWork
 from farthing.execution.running_trial import CutShort, RunningTrial
 from farthing.execution.work import as_work
 from farthing.trials import Attempt, Outcome, Problem
@@ -29,6 +31,9 @@ class InlineExecutor:
     def __init__(self, work: object, problem: Problem, *, checkpoints: Checkpoints, clock: Clock | None = None) -> None:
         self._work = as_work(work)
         self._work.check(problem)
+        self._held = ExitStack()
+        if isinstance(self._work, PipelineWork):
+            self._held.enter_context(self._work.running_here())
         self._problem = problem
         self._checkpoints = checkpoints
         self._clock = clock or SystemClock()
@@ -63,6 +68,7 @@ class InlineExecutor:
 
     def close(self) -> None:
         self._jobs.clear()
+        self._held.close()
 
     def _run(self, job: Job, listener: Listener) -> Outcome | None:
         channel = _DirectChannel(job.attempt, listener)

@@ -3,17 +3,19 @@
 import copy
 import inspect
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack, suppress
+from contextlib import AbstractContextManager, ExitStack, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from types import MethodType
 from typing import Any
 
 from farthing.caching import plain_files
-from farthing.caching.identity import UnnamedImport, identity_of_data, identity_of_function
+from farthing.caching.identity import filled_by_running, identity_of_data, identity_of_function
 from farthing.caching.plain_data import NotPlain
 from farthing.caching.stage_cache import CacheKey, Kept, Load, StageCache, read_limit
 from farthing.caching.stored_stages import stage_cache
+from farthing.caching.users_modules import UnnamedImport, is_installed
 from farthing.errors import WorkError
 from farthing.execution.running_trial import RunningTrial
 from farthing.files.file_lock import remove_abandoned, scratch_folder
@@ -146,6 +148,11 @@ class PipelineWork:
     def address(self, prefix: str, length: int) -> CacheKey:
         """The place in the cache of the output of the first stages, given their params."""
         return CacheKey(self.source_identity, self.versions[:length], prefix)
+
+    def running_here(self) -> AbstractContextManager[None]:
+        """To be held while the stages run in this process."""
+        own = (stage for stage in self.pipeline.stages.values() if stage.version is None)
+        return filled_by_running(part for stage in own for part in _code_of(stage))
 
     def _take_stock(self) -> None:
         """Refuses what cannot be told apart. Workers are sent what it found, which holds until the next run begins.
@@ -328,16 +335,23 @@ def _refuse_path_as_text(name: str, output: object, folder: Path) -> None:
             _refuse_path_as_text(name, part, folder)
 
 
+def _code_of(stage: Stage) -> list[Callable[..., Any]]:
+    """An object counts by its method `__call__`, with its state."""
+    parts = [part for part in (stage.function, stage.save, stage.load) if part is not None]
+    methods = [None if is_installed(part) else getattr(part, "__call__", None) for part in parts]  # noqa: B004
+    return [method if isinstance(method, MethodType) else part for part, method in zip(parts, methods, strict=True)]
+
+
 def _version(name: str, stage: Stage) -> str:
     if stage.version is not None:
         return f"given: {stage.version}"
-    code = [part for part in (stage.function, stage.save, stage.load) if part is not None]
     try:
-        return " ".join(identity_of_function(part) for part in code)
-    except UnnamedImport:
+        return " ".join(identity_of_function(part) for part in _code_of(stage))
+    except UnnamedImport as refused:
+        where = f" of {refused.thing!r}" if isinstance(refused.thing, str) else ""
         raise WorkError(
             f"A stage's code must name the modules that it imports, got {name!r}, which imports a module by a name "
-            "that is not in the code. Write the name there, or give ft.Stage(…, version='1')."
+            f"that is not in the code{where}. Write the name there, or give ft.Stage(…, version='1')."
         ) from None
     except NotPlain as refused:
         raise WorkError(

@@ -11,7 +11,7 @@ import math
 import socket
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial, wraps
 from typing import Annotated, Any, TypeAlias, TypeVar
 
@@ -30,16 +30,19 @@ from farthing import __version__
 from farthing.analysis.export import trial_form
 from farthing.costs import Budget
 from farthing.dashboard.security import App, Receive, Scope, Send
-from farthing.errors import FarthingError, InvalidArgument, NoSuggestion, Pruned, StudyNotFound
+from farthing.errors import FarthingError, InvalidArgument, NoSuggestion, Pruned, StudyExists, StudyNotFound
 from farthing.execution import RunningTrial
-from farthing.execution.curve import fidelity_of_report
+from farthing.execution.curve import fidelity_of_report, next_step
 from farthing.execution.results import read_report
-from farthing.fields import Number
-from farthing.session import session_of
+from farthing.fields import Number, Whole
+from farthing.running.ask_tell import may_begin, number_of, report_paid
+from farthing.session import Session, session_of
 from farthing.space.space import space_from_tables
-from farthing.storage import Storage, StudySummary
-from farthing.study import Study
-from farthing.trials import Json, Trial
+from farthing.storage import Storage, StudyRecord, StudySummary
+from farthing.storage.storage import CreatesInTurn
+from farthing.study import Study, ask_within
+from farthing.trials import Json, State, Trial
+from farthing.trials.events import BUDGET, budget_event
 from farthing.trials.objectives import limit_from_json
 
 Form: TypeAlias = dict[str, Json]
@@ -48,6 +51,12 @@ Answer = TypeVar("Answer")
 
 AGENTS = "agents"
 """The setting of a study that an agent created: others are opened by those who know their name."""
+
+MOST_AT_ONCE = 100
+"""Trials that one call hands out; a guess at what no agent runs at the same time."""
+
+MOST_OPTIONS = 1000
+"""Of all choices of an agent's space together. With 200 000, one suggestion took minutes."""
 
 INSTRUCTIONS = """\
 Farthing chooses the next experiment by what it is expected to bring for its cost, and keeps the bill.
@@ -123,8 +132,8 @@ class Desk:
             )
         given = {"cost": max_cost, "trials": max_trials}
         budget = Budget(**{one: limit for one, limit in given.items() if limit is not None}, hard=True)  # type: ignore[arg-type]
-        self._check_most(name, budget)
-        study = Study(
+        _refuse_large(space)
+        session = Session.created(
             space_from_tables(space, fidelities),
             minimize=minimize,
             maximize=maximize,
@@ -133,12 +142,11 @@ class Desk:
             storage=self.storage,
             name=name,
             seed=seed,
+            cost=None,
             cost_unit=cost_unit,
+            create=partial(self._granted, budget=budget),
         )
-        if study.budget is None:
-            session_of(study).remember(**{AGENTS: True})
-            study.set_budget(budget)
-        self._open[name] = study
+        self._open[name] = study = Study(session)
         return self._standing(study)
 
     def list_studies(self) -> Form:
@@ -150,11 +158,21 @@ class Desk:
         self,
         study: str,
         count: Annotated[int, Field(description="More than one only if you run them at the same time.")] = 1,
+        again: Annotated[
+            bool, Field(description="Those that were asked for and never told, once more: if you lost them.")
+        ] = False,
     ) -> Form:
-        """The next trials to run: their params, and the fidelity to train to. Refused once the budget is spent."""
+        """The next trials to run: their params, and the fidelity to train to. Refused once the budget is spent.
+
+        Until a trial has told what one costs, you get one at a time.
+        """
+        Whole(least=1, most=MOST_AT_ONCE).checked(
+            count, what="The count of trials to ask for", advice="Ask for as many as you run at the same time."
+        )
         found = self._study(study)
         self._refuse_stopped(found)
-        trials = found.ask(count)
+        self._require_budget(found)
+        trials = self._never_told(found) if again else ask_within(found, count)
         if not trials:
             raise NoSuggestion(self._why_none(found))
         self._running |= {(study, one.number): one for one in trials}
@@ -166,7 +184,11 @@ class Desk:
         trial: int,
         value: Annotated[Value, Field(description="The value now; a mapping if the study has several.")],
         at: Annotated[
-            dict[str, float] | None, Field(description='The fidelity that it was measured at: {"epochs": 3}')
+            dict[str, float] | None,
+            Field(
+                description='The fidelity that it was measured at: {"epochs": 3}; without fidelities {"step": 3}. '
+                "The same value at the same place is counted once, however often you send it."
+            ),
         ] = None,
         cost: Annotated[float | None, Field(description="What was paid since the last report of this trial.")] = None,
     ) -> Form:
@@ -180,16 +202,12 @@ class Desk:
             )
         self._require_cost(found, cost)
         reached: dict[str, Any] = dict(at or {})
-        fidelity_of_report(found.space, running.fidelity, reached)  # a report that is refused costs nothing
-        read_report(value, None, found.problem)
-        is_over = False
-        paid = [] if cost is None else [partial(running.charge, cost)]
-        for said in (*paid, partial(running.report, value, **reached)):
-            try:  # what goes beyond the budget is stored all the same
-                said()
-            except Pruned:
-                is_over = True
-        if is_over:
+        step = None if found.space.fidelities else reached.pop("step", None)
+        if self._is_known(found, running, value, reached, step):
+            return {"go_on": True, **self._standing(found)}
+        try:  # what goes beyond the budget is stored all the same
+            report_paid(running, value, cost=cost, step=step, place=reached)
+        except Pruned:
             self._close(found, running, pruned=True)
             return {"go_on": False, "why": "The budget is spent, and the trial has ended.", **self._standing(found)}
         return {"go_on": True, **self._standing(found)}
@@ -260,7 +278,7 @@ class Desk:
 
     def trial(self, study: str, number: int) -> Form:
         found = self._study(study)
-        return trial_form(found.space, found.history[number])
+        return trial_form(found.space, found.history[number_of(number)])
 
     # ---- in common -----------------------------------------------------------------------------------------------
 
@@ -274,10 +292,61 @@ class Desk:
                 ) from None
         return self._open[name]
 
+    def _is_known(
+        self, study: Study, running: RunningTrial, value: Value, reached: dict[str, Any], step: object
+    ) -> bool:
+        """Whether the same was reported before. Raises for any mistake in it: what is refused costs nothing."""
+        place = fidelity_of_report(study.space, running.fidelity, reached)
+        said = read_report(value, None, study.problem)
+        number = None if step is None else next_step(step, 0)
+        return (bool(reached) or step is not None) and any(
+            (point.fidelity, point.step, point.value, point.metrics) == (place, number, said.value, said.metrics)
+            for point in study.history[running.number].points
+            if point.attempt == running.attempt
+        )
+
+    def _never_told(self, study: Study) -> list[RunningTrial]:
+        """The trials that this server handed out and that run still."""
+        own = [one for (name, _), one in self._running.items() if name == study.name]
+        trials = [one for one in own if study.history[one.number].state is State.RUNNING]
+        if not trials:
+            raise NoSuggestion(
+                f"None is in flight that was asked for here, so there is none to hand out again. "
+                f"Ask without again. {self._sentence(study)}"
+            )
+        return trials
+
     def _close(self, study: Study, trial: RunningTrial | int, value: Value | None = None, **result: Any) -> Trial:
         told = study.tell(trial, value, **result)
         self._running.pop((study.name, told.number), None)
         return told
+
+    def _granted(self, storage: Storage, record: StudyRecord, *, budget: Budget) -> StudyRecord:
+        """A new study with its budget: both, or none, and after all others that were granted one."""
+        if not isinstance(storage, CreatesInTurn):
+            raise InvalidArgument(
+                f"Agents need a storage that creates studies in turn, got {type(storage).__name__}. Use SQLite or "
+                "PostgreSQL."
+            )
+        marked = replace(record, settings={**record.settings, AGENTS: True})
+        payload = budget_event(budget.to_json(), trials=0, given=False)
+        try:
+            return storage.create_in_turn(marked, BUDGET, payload, admit=partial(self._check_most, record.name, budget))
+        except StudyExists:
+            if storage.load_study(record.name).settings.get(AGENTS):
+                raise
+            raise InvalidArgument(
+                f"An agent continues studies of agents, got {record.name!r}, which was not created by an agent. "
+                "Choose another name, or ask for its trials without creating it, if it has a budget."
+            ) from None
+
+    def _require_budget(self, study: Study) -> None:
+        """Refuses trials of a study that a person began and gave no limit."""
+        if study.budget is None or not {"cost", "trials"} & study.budget.amounts.keys():
+            raise InvalidArgument(
+                f"An agent's trials need a budget of cost or of trials, got none for {study.name!r}. "
+                f"The owner of the study sets one: farthing budget {study.name} --cost AMOUNT."
+            )
 
     def _check_most(self, name: str, budget: Budget) -> None:
         """Refuses budgets that are more together than the person who serves the studies allows."""
@@ -288,7 +357,7 @@ class Desk:
                 f"A budget here needs max_cost, got none. All studies may cost {self.most:g} together."
             )
         others = [one.record.name for one in self.storage.list_studies() if one.record.settings.get(AGENTS)]
-        granted = math.fsum(_granted(self._study(one)) for one in others if one != name)
+        granted = math.fsum(_budget_of(self._study(one)) for one in others if one != name)
         if granted + budget.cost > self.most:
             raise InvalidArgument(
                 f"All studies of agents may cost {self.most:g} together, got {granted:g} for others and "
@@ -309,13 +378,16 @@ class Desk:
             )
 
     def _why_none(self, study: Study) -> str:
-        if study.history.in_flight and not self._is_spent(study):
-            return f"Tell the trials that run first: the strategy waits for them. {self._sentence(study)}"
-        return f"The budget has no further trial. {self._sentence(study)}"
-
-    def _is_spent(self, study: Study) -> bool:
-        budget = study.budget
-        return budget is not None and budget.remaining(study.history, seconds=0.0).is_spent
+        history, budget = study.history, study.budget
+        running = [str(one.number) for one in history.in_flight if one.state is State.RUNNING]
+        spent = self._sentence(study)
+        if not running or (budget is not None and budget.is_reached(history, seconds=0.0)):
+            return f"The budget has no further trial. {spent}"
+        named = f"trial {running[0]}" if len(running) == 1 else f"trials {', '.join(running)}"
+        lost = "If you do not know them any more, ask with again: true."
+        if not may_begin(history, len(running)):
+            return f"No trial has told yet what one costs, so one is in flight: tell {named} first. {lost} {spent}"
+        return f"Tell {named} first: they are in flight, and what they will cost is set aside. {lost} {spent}"
 
     def _sentence(self, study: Study) -> str:
         """The bill in a line: how much of each limit was spent."""
@@ -368,7 +440,18 @@ def _brief(trial: Trial) -> Form:
     }
 
 
-def _granted(study: Study) -> float:
+def _refuse_large(space: dict[str, Any]) -> None:
+    """Refuses a space that the strategies would search for minutes."""
+    options = [one.get("choice") if isinstance(one, dict) else None for one in space.values()]
+    size = sum(len(one) if isinstance(one, list) else 1 for one in options)
+    if size > MOST_OPTIONS:
+        raise InvalidArgument(
+            f"A space of an agent has at most {MOST_OPTIONS} options, with a parameter of numbers as one, got {size}. "
+            "Group the options, or number them and search an int."
+        )
+
+
+def _budget_of(study: Study) -> float:
     budget = study.budget
     return max(study.history.cost, (budget.cost or 0.0) if budget else 0.0)
 
@@ -412,7 +495,13 @@ def serve_http(server: MCPServer, *, port: int, token: str, on_ready: Callable[[
     """Serves on this machine until it is interrupted, to those who bring the token."""
     import uvicorn
 
-    listening = socket.create_server(("127.0.0.1", port))
+    try:
+        listening = socket.create_server(("127.0.0.1", port))
+    except OSError as error:
+        raise InvalidArgument(
+            f"A server needs a free port, got {port}, which cannot be used ({error.strerror}). "
+            "Choose another with --port, or --port 0 for any."
+        ) from None
     app = _with_token(server.streamable_http_app(), token)
     config = uvicorn.Config(app, log_level="warning")
     on_ready(f"http://127.0.0.1:{listening.getsockname()[1]}/mcp")

@@ -10,6 +10,8 @@ from sklearn.base import BaseEstimator
 
 from farthing.caching.identity import identity_of_data, identity_of_function
 from farthing.caching.plain_data import NotPlain
+from farthing.caching.users_modules import UnnamedImport
+from farthing.errors import InvalidArgument
 
 
 def identity_of(thing: Any) -> str:
@@ -29,7 +31,14 @@ def spelled(thing: Any) -> Any:
     if not isinstance(thing, BaseEstimator):
         return identity_of(thing)
     params = {name: spelled(part) for name, part in thing.get_params(deep=False).items()}
-    return [identity_of_function(type(thing)), params, getattr(thing, "_sklearn_output_config", None)]
+    try:
+        code = identity_of_function(type(thing))
+    except UnnamedImport:
+        raise InvalidArgument(
+            f"An estimator's code must name the modules that it imports, got {type(thing).__name__}, which imports a "
+            "module by a name that is not in the code. Write the name there."
+        ) from None
+    return [code, params, getattr(thing, "_sklearn_output_config", None)]
 
 
 def digest_of(form: Any) -> str:

@@ -113,13 +113,13 @@ def _suits(other: StudySummary, problem: Problem, *, name: str) -> bool:
     """Whether "all" takes it: it has ended with results, and tuned the same value in a space that is partly ours."""
     theirs, trials = other.record.problem, other.trials
     is_finished = trials.get(State.DONE, 0) > 0 and not (trials.get(State.RUNNING, 0) or trials.get(State.PENDING, 0))
-    is_alike = theirs.objectives == problem.objectives
-    return other.record.name != name and is_finished and is_alike and bool(in_common(problem.space, theirs.space))
+    is_alike = _are_alike(theirs, problem) and bool(in_common(problem.space, theirs.space))
+    return other.record.name != name and is_finished and is_alike
 
 
 def _require_suitable(study: Session, problem: Problem) -> None:
     theirs = study.records.problem
-    if theirs.objectives != problem.objectives:
+    if not _are_alike(theirs, problem):
         raise InvalidArgument(
             f"A study learns from studies of the same value, got {study.name!r}, which has {_named_aims(theirs)}, "
             f"for {_named_aims(problem)}. Leave it out."
@@ -128,6 +128,11 @@ def _require_suitable(study: Session, problem: Problem) -> None:
         raise InvalidArgument(
             f"A study learns from studies with parameters in common, got {study.name!r}, which has none. Leave it out."
         )
+
+
+def _are_alike(one: Problem, other: Problem) -> bool:
+    """Whether both have the same objectives, by name: in which order they are named says nothing."""
+    return set(one.objectives) == set(other.objectives)
 
 
 def _named_aims(problem: Problem) -> str:

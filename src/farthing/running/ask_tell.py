@@ -1,11 +1,13 @@
 """Trials that are handed out to the user, and the results that come back."""
 
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from farthing.costs import Budget, Clock, Remaining
+from farthing.costs.expected import has_paid
 from farthing.errors import InvalidArgument, InvalidParams, InvalidValue
 from farthing.execution import Job, RunningTrial
 from farthing.execution.curve import fidelity_of_report, next_step
@@ -61,9 +63,19 @@ class HandedOut:
 
     def ask(self, count: int, budget: Budget | None, strategy: Callable[[], Strategy]) -> list[RunningTrial]:
         """Up to `count` trials: those that wait first, then what the strategy suggests. All of them, or none."""
+        return self._hand_out(partial(self._open, count, budget, strategy), budget)
+
+    def ask_within(self, count: int, strategy: Callable[[], Strategy]) -> list[RunningTrial]:
+        """As `ask`, but only what the budget of the study pays for, also of those that wait.
+
+        As long as no trial has told what one costs, there is one in flight.
+        """
+        return self._hand_out(partial(self._open_within, count, strategy), None)
+
+    def _hand_out(self, opened: Callable[[Taken], list[Trial]], budget: Budget | None) -> list[RunningTrial]:
         taken: Taken = {}
         try:
-            trials = self._open(count, budget, strategy, taken)
+            trials = opened(taken)
             asked = {trial.number: self._running(trial, budget) for trial in trials}
         except BaseException:
             self._records.give_back(taken)
@@ -85,6 +97,40 @@ class HandedOut:
             return self._left(budget, history), count - len(claimed)
 
         return [*claimed, *self._records.open(strategy(), plan, taken=taken).trials]
+
+    def _open_within(self, count: int, strategy: Callable[[], Strategy], taken: Taken) -> list[Trial]:
+        claimed = self._claim_within(count, taken)
+        history = self._records.refresh()
+        limits = Budget.in_force(history)
+        if len(claimed) == count or Stopping().reason(limits, history, self._left(None, history)):
+            return claimed
+
+        def plan(history: History) -> tuple[Remaining, int]:
+            return self._left(None, history), min(count - len(claimed), may_begin(history, len(history.in_flight)))
+
+        return [*claimed, *self._records.open(strategy(), plan, taken=taken).trials]
+
+    def _claim_within(self, count: int, taken: Taken) -> list[Trial]:
+        """Waiting trials that the budget pays for. Where others took some meanwhile, what was taken is given back."""
+        history = self._records.sweep_to_suggest()
+        while True:
+            running = _running(history)
+            payable = min(count, self._payable(history), may_begin(history, len(running)))
+            claimed = self._records.claim(payable, taken=taken) if payable > 0 else []
+            if not claimed or _running(self._records.refresh()) <= running | {one.number for one in claimed}:
+                return claimed
+            self._records.give_back(taken)
+            history = self._records.refresh()
+
+    def _payable(self, history: History) -> int:
+        """How many of the trials that wait the budget pays for; of one of trials, those that are beyond it wait."""
+        limits = Budget.in_force(history)
+        if limits is None:
+            return history.waiting
+        seconds = 0.0 if limits.seconds is None else self._records.seconds_run()
+        left = limits.remaining_for_waiting(history, seconds=seconds)
+        beyond = int(max(0.0, -left.trials))
+        return min(self._records.payable(history, left), history.waiting - beyond)
 
     def _left(self, budget: Budget | None, history: History) -> Remaining:
         """The rest of the budget that was given, else of the study's own, which counts the seconds of its runs."""
@@ -153,6 +199,20 @@ class HandedOut:
             end_beyond(budget or Budget.in_force(history), history, trial, heard=news, seconds=seconds)
 
 
+def _running(history: History) -> set[int]:
+    return {trial.number for trial in history.in_flight if trial.state is State.RUNNING}
+
+
+def may_begin(history: History, in_flight: int) -> int:
+    """How many trials may begin beside those in flight: without a limit once one has told what it costs.
+
+    Before, it is one alone: a budget of cost cannot say how many more it pays for.
+    """
+    limits = Budget.in_force(history)
+    is_told = history.problem.declared_cost is not None or any(has_paid(history, trial) for trial in history.done)
+    return sys.maxsize if limits is None or limits.cost is None or is_told else max(0, 1 - in_flight)
+
+
 def suggested(problem: Problem, params: Params, fidelity: Mapping[str, float] | None) -> Suggestion:
     """The configuration that a user asks for, once it is certain that the space has it."""
     return Suggestion(problem.space.check(params), problem.space.check_fidelity(fidelity))
@@ -215,11 +275,20 @@ def read_comment(given: str | None) -> str | None:
 
 def number_of(trial: RunningTrial | Trial | int) -> int:
     number = as_int(trial.number if isinstance(trial, (RunningTrial, Trial)) else trial)
-    if number is None:
+    if number is None or number < 0:
         raise InvalidArgument(
-            f"A trial must be given itself or by its number, got {shown(trial)}. Pass the trial from ask()."
+            f"A trial must be given itself or by its number, from 0 on, got {shown(trial)}. Pass the trial from ask()."
         )
     return number
+
+
+def report_paid(
+    running: RunningTrial, value: Told, *, cost: float | None, step: int | None, place: Mapping[str, Any]
+) -> None:
+    """Reports a value together with what was paid for it: both are stored, or none."""
+    if cost is not None:
+        running._charge_with_report(cost)
+    running.report(value, step=step, **place)
 
 
 def told(

@@ -7,7 +7,10 @@ least effort several are made at once, and used one after the other.
 
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
+from functools import partial
+from importlib import import_module
 from math import ceil
 from queue import SimpleQueue
 from typing import Protocol, runtime_checkable
@@ -165,7 +168,8 @@ class SuggesterInThread:
         self._records = records
         self._strategy = strategy
         self._workers = workers
-        self._thread = (thinking or AnsweringThread)(lambda question: records.answer(strategy, question), on_answer)
+        suggest = partial(records.answer, strategy)
+        self._thread = thinking(suggest, on_answer) if thinking else AnsweringThread.of(strategy, suggest, on_answer)
         self._is_ahead = False
         self._ready: Answer | None = None
         self._opened = 0
@@ -287,17 +291,23 @@ class AnsweringThread:
     """A thread that answers one question at a time; an error is raised where the answer is taken.
 
     It is started for the first question and waits for the next ones: on a busy machine a new thread begins milliseconds
-    later than one that sleeps, and whoever starts it waits until it has begun.
+    later than one that sleeps, and whoever starts it waits until it has begun. It loads the module `imports_later` once
+    the first answer is there, while the workers work.
     """
 
-    def __init__(self, suggest: Suggest, on_answer: Wake) -> None:
+    def __init__(self, suggest: Suggest, on_answer: Wake, *, imports_later: str | None = None) -> None:
         self._suggest = suggest
         self._on_answer = on_answer
+        self._imports_later = imports_later
         self._thread: threading.Thread | None = None
         self._questions: SimpleQueue[Question | None] = SimpleQueue()
         self._is_busy = False
         self._answer: Answer | None = None
         self._error: BaseException | None = None
+
+    @classmethod
+    def of(cls, strategy: Strategy, suggest: Suggest, on_answer: Wake) -> "AnsweringThread":
+        return cls(suggest, on_answer, imports_later=strategy.imports_later)
 
     @property
     def is_busy(self) -> bool:
@@ -339,6 +349,10 @@ class AnsweringThread:
             except BaseException as error:
                 self._error = error
             self._on_answer()
+            if self._imports_later is not None:
+                with suppress(ImportError):  # whoever needs it says so
+                    import_module(self._imports_later)
+                self._imports_later = None
 
 
 # ------------------------------------------------------------
@@ -361,7 +375,7 @@ class SuggesterForAll:
         self._strategy = strategy
         self._workers = workers
         self._only_runs = only_runs
-        self._thread = AnsweringThread(lambda question: records.answer(strategy, question), on_answer)
+        self._thread = AnsweringThread.of(strategy, partial(records.answer, strategy), on_answer)
         self.turns = Turns(strategy)
         self._nothing: Answer | None = None
         """The last answer, if it was no suggestion: the strategy is asked again when the study has changed."""

@@ -4,7 +4,7 @@ import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from queue import Full, Queue
 from threading import Thread
 from time import monotonic
@@ -15,7 +15,7 @@ from farthing.errors import InvalidArgument, WorkError
 from farthing.names import name_of
 from farthing.session import Session
 from farthing.trials import History, Json, Measurement, Problem, State, Trial
-from farthing.trials.objectives import MeasuredFront
+from farthing.trials.objectives import MeasuredFront, attained, losses_of, values_of
 from farthing.validation import shown
 
 if TYPE_CHECKING:
@@ -55,7 +55,8 @@ class SoFar:
     """How a study stands: the trials that have ended, what they cost, the best value measured and its trial.
 
     With several objectives there is no best; `front` has the trials that no other dominates as measured, of those that
-    keep the limits.
+    keep the limits. `results` and `kept` count the results and those within the limits, whose losses lie from `least`
+    to `most`.
     """
 
     trials: int = 0
@@ -63,6 +64,10 @@ class SoFar:
     best: float | None = None
     best_trial: Trial | None = None
     front: MeasuredFront = field(default_factory=MeasuredFront)
+    results: int = 0
+    kept: int = 0
+    least: tuple[float, ...] = ()
+    most: tuple[float, ...] = ()
 
     @classmethod
     def of(cls, history: History) -> "SoFar":
@@ -88,7 +93,21 @@ class SoFar:
         front = self.front.after(trial, problem)
         found = front.trials[-1] if front.trials and not problem.further else None
         value = None if found is None else found.value
-        return SoFar(self.trials + 1, self.cost + trial.cost, value, found, front)
+        is_result = trial.state is State.DONE and values_of(problem, trial) is not None
+        counted = replace(
+            self,
+            trials=self.trials + 1,
+            cost=self.cost + trial.cost,
+            best=value,
+            best_trial=found,
+            front=front,
+            results=self.results + is_result,
+        )
+        if (values := attained(problem, trial)) is None:
+            return counted
+        losses = losses_of(problem, values)
+        least, most = (tuple(map(one, of or losses, losses)) for one, of in ((min, self.least), (max, self.most)))
+        return replace(counted, kept=self.kept + 1, least=least, most=most)
 
 
 class Tracker(ABC):

@@ -1,8 +1,9 @@
 """Creates a study, or continues the one of that name."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from typing import TypeAlias
 
 from farthing.costs import PricesGiven, ResourcePrices
 from farthing.errors import InvalidArgument, InvalidSpace, StudyExists, StudyMismatch
@@ -57,9 +58,15 @@ def check_retries(retries: int, *, name: str) -> None:
     Whole(least=0, most=LARGEST_WHOLE).checked(retries, what=f"The number of {name}", advice="Use 0 for none.")
 
 
-def create_or_continue(storage: Storage, wanted: StudyRecord, *, seed: int | None) -> StudyRecord:
+Create: TypeAlias = Callable[[Storage, StudyRecord], StudyRecord]
+"""Stores a new study; raises `StudyExists` when the name is taken."""
+
+
+def create_or_continue(
+    storage: Storage, wanted: StudyRecord, *, seed: int | None, create: Create | None = None
+) -> StudyRecord:
     try:
-        return storage.create_study(wanted)
+        return storage.create_study(wanted) if create is None else create(storage, wanted)
     except StudyExists:
         found = storage.load_study(wanted.name)
     expected = wanted.problem if seed is not None else replace(wanted.problem, seed=found.problem.seed)

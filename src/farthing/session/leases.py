@@ -7,6 +7,7 @@ import socket
 import threading
 import weakref
 from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from functools import cache
 from typing import Any
@@ -36,6 +37,7 @@ class Leases:
 
     def _hold_nothing(self) -> None:
         self._held: set[Attempt] = set()
+        self._numbers: set[int] = set()
         self._run: int | None = None
         self._lock = threading.Lock()
         self._ended = threading.Event()
@@ -47,14 +49,21 @@ class Leases:
         with self._lock:
             return sorted(self._held, key=lambda attempt: attempt.number)
 
+    def holds_all(self, numbers: AbstractSet[int]) -> bool:
+        """Whether an attempt at each of these trials is held, without a list of them."""
+        with self._lock:
+            return numbers <= self._numbers
+
     def hold(self, attempt: Attempt) -> None:
         with self._lock:
             self._held.add(attempt)
+            self._numbers.add(attempt.number)
             self._ensure_thread()
 
     def drop(self, attempt: Attempt) -> None:
         with self._lock:
             self._held.discard(attempt)
+            self._numbers.discard(attempt.number)
 
     def begin_run(self) -> None:
         """From now on until `end_run` the study's wall clock runs."""
@@ -76,6 +85,7 @@ class Leases:
             taken_over = set(held) - set(self._storage.renew(self._study, held, lease=self.seconds))
             with self._lock:
                 self._held -= taken_over
+                self._numbers = {attempt.number for attempt in self._held}
         if run is not None:
             self._storage.touch_run(self._study, run)
 

@@ -8,6 +8,7 @@ from typing import Protocol
 from farthing.costs import Clock, PricesGiven, SystemClock, as_clock
 from farthing.fields import Flag
 from farthing.session.creation import (
+    Create,
     check_leases,
     closed_on_error,
     create_or_continue,
@@ -75,8 +76,12 @@ class Session:
         clock: Clock | None = None,
         noise: bool | None = None,
         prices: PricesGiven | None = None,
+        create: Create | None = None,
     ) -> "Session":
-        """Of a new study, or of the one of that name, once it is certain that it is the same."""
+        """Of a new study, or of the one of that name, once it is certain that it is the same.
+
+        `create` stores a new one in another way than the storage does by itself.
+        """
         require_space(space)
         unit = unit_of_cost(cost_unit, prices, cost=cost)
         check_leases(lease, lost_retries=lost_retries)
@@ -103,7 +108,7 @@ class Session:
             settings |= {} if cost is None else {DECLARES_COST: True}
             settings |= {} if prices is None else {PRICES: dict(prices)}
             form = None if strategy is None else strategy.to_json()
-            record = create_or_continue(place, StudyRecord(name, problem, form, settings), seed=seed)
+            record = create_or_continue(place, StudyRecord(name, problem, form, settings), seed=seed, create=create)
         session = cls(
             place,
             record,

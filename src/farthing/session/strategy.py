@@ -25,7 +25,7 @@ def require_suited(strategy: Strategy | None, problem: Problem) -> None:
     name, several = type(strategy).__name__, ", ".join(problem.named)
     raise InvalidArgument(
         f"{name} optimises one value without limits, got {several}. Leave strategy= out, or use LogEHVI, "
-        "ParetoHalving, ASHA, Hyperband, Random or Sobol."
+        "ParetoHalving, ASHA, Hyperband, BOHB, Random, Sobol or Grid."
     )
 
 

@@ -148,7 +148,7 @@ def table_names(connection: Connection) -> set[str]:
 
 
 def lock_creation(connection: Connection) -> None:
-    """Makes others who would create the tables wait. SQLite's one writer at a time has seen to it already."""
+    """Makes others wait who would create the tables, or a study in turn. SQLite has one writer at a time already."""
     if connection.dialect.name == "postgresql":
         connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _CREATION_LOCK})
 

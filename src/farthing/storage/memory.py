@@ -1,6 +1,6 @@
 """A storage that lives and dies with its process: the reference for what the others do."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from threading import RLock
@@ -145,6 +145,19 @@ class MemoryStorage:
             self._studies[record.name] = _Study(stored)
             return stored
 
+    def create_in_turn(
+        self, record: StudyRecord, kind: str, payload: Json, *, admit: Callable[[], object]
+    ) -> StudyRecord:
+        with held(self._lock):
+            stored = self.create_study(record)
+            try:
+                admit()
+                self.log_event(record.name, kind, payload)
+            except BaseException:
+                del self._studies[record.name]
+                raise
+            return stored
+
     def load_study(self, name: str) -> StudyRecord:
         with self._study(name) as study:
             return study.record
@@ -205,7 +218,7 @@ class MemoryStorage:
         label: str | None = None,
     ) -> list[Trial]:
         with self._study(study):
-            suggestions, overhead = choose(self.history(study, since=since))
+            suggestions, overhead = choose(self.history(study, since=since, running=False))
             return self.open_trials(
                 study,
                 suggestions,

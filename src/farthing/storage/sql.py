@@ -12,7 +12,7 @@ from farthing.costs import Clock, SystemClock
 from farthing.errors import StorageError
 from farthing.storage import engines, lifecycle, rows, schema, statements
 from farthing.storage.checking import found_faults
-from farthing.storage.json_text import stored_record, stored_suggestion
+from farthing.storage.json_text import from_text, stored_record, stored_suggestion, to_text
 from farthing.storage.lifecycle import Claim, Entry
 from farthing.storage.listing import leaders, read_lines, read_trials, summaries
 from farthing.storage.reading import HistoryReader
@@ -22,7 +22,7 @@ from farthing.storage.study_rows import NothingChanged, StudyRows
 from farthing.storage.transactions import Transactions
 from farthing.storage.validation import check_expected_trials, study_exists, study_not_found, unknown_run
 from farthing.storage.watching import HolderWatch, LeaseWatch, Renewal
-from farthing.trials import Attempt, Event, Json, Measurement, Outcome, Problem, Rate, Suggestion, Trial
+from farthing.trials import Attempt, Event, Json, Measurement, Outcome, Problem, Rate, Suggestion, Trial, noted
 
 Result = TypeVar("Result")
 Steps = Callable[[StudyRows], Result]
@@ -60,18 +60,29 @@ class SqlStorage:
     # Studies
 
     def create_study(self, record: StudyRecord) -> StudyRecord:
+        return self._database.write(lambda connection: self._created(connection, record), took_effect=_is_created)
+
+    def create_in_turn(
+        self, record: StudyRecord, kind: str, payload: Json, *, admit: Callable[[], object]
+    ) -> StudyRecord:
         def create(connection: Connection) -> StudyRecord:
-            stored = stored_record(record, created_at=self._now(connection))
-            try:
-                connection.execute(statements.CREATE_STUDY, rows.study_row(stored))
-            except IntegrityError:
-                raise study_exists(record.name) from None
+            engines.lock_creation(connection)
+            stored = self._created(connection, record)
+            found = StudyRows.changed(connection, record.name, clock=self._clock)
+            event = rows.event_row(Event(kind, payload, time=found.now))
+            found.insert(statements.INSERT_EVENT, {**event, "version": found.version})
+            admit()
             return stored
 
-        def is_created(connection: Connection, stored: StudyRecord) -> bool:
-            return _load(connection, record.name) == stored
+        return self._database.write(create, took_effect=_is_created)
 
-        return self._database.write(create, took_effect=is_created)
+    def _created(self, connection: Connection, record: StudyRecord) -> StudyRecord:
+        stored = stored_record(record, created_at=self._now(connection))
+        try:
+            connection.execute(statements.CREATE_STUDY, rows.study_row(stored))
+        except IntegrityError:
+            raise study_exists(record.name) from None
+        return stored
 
     def load_study(self, name: str) -> StudyRecord:
         found = self._database.look(lambda connection: _load(connection, name))
@@ -345,6 +356,14 @@ class SqlStorage:
     def count_measurements(self, study: str) -> int:
         return self._scalar(statements.COUNT_MEASUREMENTS, study)
 
+    def count_noted(self, study: str, word: str) -> int:
+        def look(connection: Connection) -> int:
+            sought = {"this_name": study, "word": to_text(word, what="A word")}
+            notes = connection.scalars(statements.NOTES_WITH, sought)
+            return sum(word in noted(from_text(note)) for note in notes)
+
+        return self._database.look(look)
+
     def versions(self) -> dict[str, int]:
         return self._database.look(
             lambda connection: {
@@ -530,6 +549,10 @@ def _queued(
 def _load(connection: Connection, name: str) -> StudyRecord | None:
     row = connection.execute(statements.LOAD_STUDY, {"name": name}).first()
     return None if row is None else rows.study_record(row)
+
+
+def _is_created(connection: Connection, stored: StudyRecord) -> bool:
+    return _load(connection, stored.name) == stored
 
 
 def _is_opened(found: StudyRows, opened: Trial) -> bool:

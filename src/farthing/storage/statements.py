@@ -241,6 +241,7 @@ THESE_MEASUREMENTS = (
 
 COUNT_MEASUREMENTS = select(func.count()).select_from(measurement).where(measurement.c.study_id == _id_of_named)
 VERSIONS = select(study.c.name, study.c.version)
+NOTES_WITH = select(trial.c.note).where(trial.c.study_id == _id_of_named, trial.c.note.contains(bindparam("word")))
 RESULTS = (
     select(trial.c.value)
     .where(_of_named, trial.c.state == "done", trial.c.value.is_not(None))

@@ -100,6 +100,10 @@ class ReadsOutlines(Protocol):
 
     def count_measurements(self, study: str) -> int: ...
 
+    def count_noted(self, study: str, word: str) -> int:
+        """The number of trials whose note has that word."""
+        ...
+
     def versions(self) -> Mapping[str, int]:
         """The version of each study by its name: what changed since a look is known without reading any."""
         ...
@@ -137,6 +141,20 @@ class OpensInTurn(Protocol):
 
         The rest is as for `open_trials`. Everyone else who would change the study waits meanwhile, so `choose` must be
         quick. It may be called again, as every transaction may.
+        """
+        ...
+
+
+@runtime_checkable
+class CreatesInTurn(Protocol):
+    """A storage in which one study after the other is created in this way, so that a sum over all of them holds."""
+
+    def create_in_turn(
+        self, record: StudyRecord, kind: str, payload: Json, *, admit: Callable[[], object]
+    ) -> StudyRecord:
+        """Creates a study with its first event, unless `admit` raises, which may read the storage and is to be quick.
+
+        Raises `StudyExists` when the name is taken. `admit` may be called again, as every transaction may.
         """
         ...
 

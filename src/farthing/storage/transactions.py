@@ -63,8 +63,9 @@ class Transactions:
         return self._run(self._looking, steps) if within is None else steps(within)
 
     def read(self, steps: Steps[Result]) -> Result:
-        """Reads with `steps`, all from one moment."""
-        return self._run(self._reading, self._noted(steps))
+        """Reads with `steps`, all from one moment; inside a transaction of this thread by its connection, as `look`."""
+        within: Connection | None = getattr(self._open, "connection", None)
+        return self._run(self._reading, self._noted(steps)) if within is None else steps(within)
 
     def write(self, steps: Steps[Result], *, took_effect: Verdict[Result] | None = None) -> Result:
         """Takes the steps and returns their result once they are durable.

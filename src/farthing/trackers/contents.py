@@ -3,11 +3,15 @@
 from importlib import import_module
 from typing import Any
 
+import numpy as np
+
+from farthing.analysis.front import place_of_knee, point_beyond, volume_of
 from farthing.analysis.text import paid_column
 from farthing.costs import Ledger
 from farthing.errors import MissingExtra
 from farthing.running.tracking import SoFar, StudyFacts
-from farthing.trials import Measurement, Trial
+from farthing.trials import Measurement, Problem, Trial
+from farthing.trials.objectives import losses_of, values_of
 
 
 def library(module: str, *, tracker: str, extra: str) -> Any:
@@ -40,9 +44,25 @@ def costs_of(study: StudyFacts, trial: Trial) -> dict[str, float]:
 
 
 def standing(study: StudyFacts, so_far: SoFar) -> dict[str, float]:
+    """As measured: the cost, the best or the front, and the share of the results that keeps the limits."""
     best = {} if so_far.best is None else {f"best.{study.problem.value}": so_far.best}
-    front = {"front.size": float(len(so_far.front.trials))} if study.problem.further else {}
-    return {"cost": so_far.cost, **best, **front}
+    share = {"within_limits": so_far.kept / so_far.results} if study.problem.constraints and so_far.results else {}
+    return {"cost": so_far.cost, **best, **(_front(study.problem, so_far) if study.problem.further else {}), **share}
+
+
+def _front(problem: Problem, so_far: SoFar) -> dict[str, float]:
+    """How large the front is, its hypervolume measured from beyond all results so far, and its knee."""
+    trials = so_far.front.trials
+    if not trials:
+        return {"front.size": 0.0}
+    losses = np.array([losses_of(problem, values_of(problem, trial) or {}) for trial in trials])
+    volume = volume_of(losses, point_beyond(np.array(so_far.least), np.array(so_far.most)))
+    place = place_of_knee(losses)
+    knee = {
+        f"knee.{one.name}": one.loss(at) for one, at in zip(problem.objectives, losses[place].tolist(), strict=True)
+    }
+    number = float(trials[place].number)
+    return {"front.size": float(len(trials)), "front.hypervolume": volume, "knee.trial": number, **knee}
 
 
 def best_of(so_far: SoFar) -> dict[str, Any]:

@@ -148,12 +148,16 @@ class Problem:
     def direction(self) -> str:
         return "minimize" if self.minimize else "maximize"
 
+    @cached_property
+    def _tops(self) -> list[tuple[str, float]]:
+        return list(self.space.full_fidelity.items())
+
     def reach(self, fidelity: Mapping[str, float]) -> float:
         """How much of the full fidelity that is, from 0 to 1, all fidelities multiplied."""
-        return math.prod(fidelity.get(name, 0.0) / top for name, top in self.space.full_fidelity.items())
+        return math.prod([fidelity.get(name, 0.0) / top for name, top in self._tops])
 
     def is_full(self, fidelity: Mapping[str, float]) -> bool:
-        return all(fidelity.get(name, 0) >= top for name, top in self.space.full_fidelity.items())
+        return all(fidelity.get(name, 0) >= top for name, top in self._tops)
 
     def cost_of(self, params: Params, fidelity: Mapping[str, float]) -> float:
         """The declared cost of a run from nothing to that fidelity, checked."""

@@ -1,5 +1,8 @@
 """The attack suite counts what it does and finds, and the page shows its record."""
 
+import json
+import re
+from datetime import date
 from pathlib import Path
 
 import campaign
@@ -11,6 +14,22 @@ PAGE = Path(__file__).parents[3] / "docs" / "reliability.md"
 
 def test_the_page_shows_the_record() -> None:
     assert table(recorded()) in PAGE.read_text(), "print the table by `python tests/end_to_end/faults/campaign.py 0`"
+
+
+def test_the_page_has_the_day_of_the_record_and_the_faults_that_a_campaign_does() -> None:
+    text = PAGE.read_text()
+    ended = date.fromisoformat(json.loads(campaign.RECORD.read_text())["ended"])
+    kills, cuts, values, on_a_server, damaged = (goal for goal, _ in KINDS.values())
+    assert f"The record of {ended:%d %B %Y}".replace(" 0", " ") in text
+    assert f"up to {spaced(kills + cuts + values + on_a_server + damaged)} faults" in text
+    assert re.findall(r"(\d+ \w+) in the campaign", text) == [f"{kills} kills", f"{cuts} cuts"]
+    changes = f"{spaced(values + on_a_server)} changes, every command and endpoint, and {damaged} damaged files"
+    assert f"in the campaign {changes}" in text
+    assert all(one.faults <= goal for one, (goal, _) in zip(recorded().values(), KINDS.values(), strict=True))
+
+
+def spaced(number: int) -> str:
+    return f"{number:,}".replace(",", " ")
 
 
 def test_the_table_counts_every_fault_and_all_that_it_broke() -> None:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from benchmarks.baselines.bounds import LogHopedGain, boca_beta
-from farthing.acquisition.acquisition import Affordable, LogValuePerCost, PosteriorMean, cooling_exponent
+from farthing.acquisition.acquisition import Affordable, LogValuePerCost, PosteriorMean
 from farthing.acquisition.confidence_bound import (
     ConfidenceBound,
     ce_gp_ucb_beta,
@@ -91,10 +91,3 @@ def test_schedules_are_those_of_the_papers():
     assert pb2_beta(10) == pytest.approx(0.2 + np.log(4))
     assert lambo_beta(3, D=5) == pytest.approx(np.log(6))
     assert boca_beta(3, D=4) == pytest.approx(2 * np.log(7))
-
-
-@pytest.mark.parametrize(
-    ("left", "total", "expected"), [(12, 10, 1), (10, 10, 1), (5, 10, 0.5), (0, 10, 0), (-1, 10, 0), (3, 0, 0)]
-)
-def test_cooling_follows_the_budget(left, total, expected):
-    assert cooling_exponent(left, total) == expected

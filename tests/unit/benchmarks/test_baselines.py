@@ -11,7 +11,7 @@ from benchmarks.online.worlds import ARMS, Truth, World
 from farthing.costs import Remaining
 from farthing.models.kernels import SE
 from farthing.online.strategy import Observation
-from farthing.rules import Bernoulli, Every, ValueOfInformation
+from farthing.rules import Bernoulli, Confidence, Every, ValueOfInformation
 from farthing.strategies import Randomness
 from farthing.trials import History, Measurement, Problem, State, Trial
 
@@ -104,3 +104,44 @@ def test_a_smooth_model_with_given_facts_takes_what_arms_are_known_to_give() -> 
     for round in range(1, 5):
         player.observe(Observation(round, 1, -5.0))
     assert player.exploit(5) == 0
+
+
+def test_a_silent_round_plays_the_choice_as_published_or_the_best_mean() -> None:
+    """An arm that was seen long ago has the higher bound, and the one seen just now the higher mean."""
+    observed = [(1, 0, 1.0), (2, 1, 0.9), (3, 2, 0.1), (1200, 0, 1.0)]
+    plays = {}
+    for silent in ("mean", "ucb"):
+        player = SmoothArms(rule=Bernoulli(0.0), silent=silent).begin(ARMS[0].problem(1))
+        for round, place, reward in observed:
+            player.observe(Observation(round, place, reward))
+        contexts = [player._context(round) for round in (1201, 1202)]
+        plays[silent] = [player.decide(round).place for round in (1201, 1202)]
+        expected = [one.best_mean if silent == "mean" else one.choice for one in contexts]
+        assert plays[silent] == expected
+    assert plays["mean"] != plays["ucb"]
+
+
+def test_without_priors_the_likelihood_alone_decides() -> None:
+    """Few values are a length scale's prior by half; the likelihood of all is higher without it."""
+    found = []
+    for priors in (True, False):
+        player = SmoothArms(rule=Every(1), priors=priors).begin(ARMS[0].problem(1))
+        for round in range(1, 31):
+            place = player.decide(round).place
+            assert isinstance(place, int)
+            player.observe(Observation(round, place, float(np.sin(round / 4.0 + place))))
+        rows, seen = np.array(player._rows), np.array(player._seen)
+        found.append(player._fitted(rows, seen).log_marginal_likelihood)
+    assert found[1] > found[0]
+
+
+def test_the_rows_as_published_of_the_three_arms_are_the_published_form() -> None:
+    """What the paper fits is learnt, and nothing else differs from `CEGPUCB.paper()`: neither floor nor silent mean."""
+    rows = {name: make({}) for name, make in ONLINE_SUITES["online-arms"].contenders.items() if "as published" in name}
+    assert len(rows) == 4
+    assert all(getattr(strategy, "silent") == "ucb" for strategy in rows.values())  # noqa: B009
+    assert all(getattr(strategy, "beta") == "paper" for strategy in rows.values())  # noqa: B009
+    ours, paper = rows["CE κ=0.95, as published"], ft.CEGPUCB.paper(0.95)
+    differing = {name for name in ft.CEGPUCB.__dataclass_fields__ if getattr(ours, name) != getattr(paper, name)}
+    assert differing == {"kernel", "noise", "forgetting", "scale", "level", "floor", "climbs"}
+    assert getattr(ours, "asking_rule") == Confidence(0.95)  # noqa: B009

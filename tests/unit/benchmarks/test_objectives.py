@@ -26,6 +26,7 @@ from benchmarks.problems.vector_functions import (
     zdt_front,
 )
 from benchmarks.problems.vector_tables import LIMITED_TABLES, VECTOR_CURVES, VECTOR_TABLES
+from benchmarks.records import read_records, results_path
 from benchmarks.suites import SUITES, Allowance
 from benchmarks.trajectory import changes, trajectory
 from farthing.acquisition import hypervolume as ours
@@ -121,6 +122,20 @@ def test_a_table_under_a_limit_is_judged_by_the_best_that_keeps_it(problem) -> N
     assert after[-1] == min(kept) >= problem.best_value
     assert found.infeasible == len(true) - len(kept) > 0
     assert problem.evaluate(drawn[0], {}, seed=0).metrics.keys() == {name}
+
+
+def test_no_stored_study_is_beyond_the_best_front_known() -> None:
+    """Of several objectives; the rounding of six digits is left to those that found all there is."""
+    ends = [row["steps"][-1] for row in read_records(results_path("objectives")) if row["best_value"] == 1.0]
+    assert len(ends) > 100
+    assert min(end["regret"] for end in ends) > -1e-5
+    assert all(abs(end["value"] + end["regret"] - 1.0) < 1e-5 for end in ends)
+
+
+def test_the_best_front_of_learning_curves_is_beyond_random_search() -> None:
+    problem = usable(VECTOR_CURVES[0])
+    drawn = problem._losses(np.random.default_rng(1).random((1000, problem.space().encoder.dimension)))
+    assert 0.0 < hypervolume(drawn, problem.scale.reference) < 0.9 * problem.scale.whole
 
 
 def test_learning_curves_bring_their_seconds_along() -> None:

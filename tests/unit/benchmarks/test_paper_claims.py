@@ -22,6 +22,7 @@ from benchmarks.evidence.papers import (
     nearest_reading,
     pairs,
     records,
+    runs,
 )
 from benchmarks.evidence.verdicts import verdict
 from benchmarks.population import real
@@ -248,6 +249,11 @@ NEAREST = "β grows with observations"
 IN_WORDS: Mapping[str, Callable[[], bool]] = {
     "so does the row *BOCA*, which is the better one here": lambda: (
         int(pairs("mf-synthetic", "one at a time", "boca", "boca-gap", "8").partition("–")[0]) > 20
+    ),
+    "at cost 1, where it ends, KG and EI have made a single training": lambda: all(
+        row["evaluations"] == 1
+        for method in ("kg", "log-ei")
+        for row in runs("mf-sizes", "training size and epochs", method).values()
     ),
     "R-GP-UCB is better here than in the paper, at every ε": lambda: all(
         fmean(row["regret"] for row in by_method("online-synthetic", f"ε = {epsilon}", "R-GP-UCB")) < paper

@@ -7,10 +7,11 @@ import pytest
 
 from benchmarks.drivers.staged import Staged
 from benchmarks.pipelines.summary import geometric_mean, summary
-from benchmarks.pipelines.synthetic import HARTMANN, StagedFunction
+from benchmarks.pipelines.synthetic import HARTMANN, STAGED_FUNCTIONS, TUNING, StagedFunction
 from benchmarks.plan import Run
 from benchmarks.run import result_of
-from benchmarks.suites import Contest
+from benchmarks.suites import SUITES, Contest
+from benchmarks.tuning import rent_rules
 from farthing.costs import Budget
 from farthing.strategies.pipeline.prefix_ei import PrefixEI
 from farthing.strategies.plain.random import Random
@@ -52,3 +53,13 @@ def test_results_have_tallies_where_they_are_judged_and_the_summary_shows_them()
 def test_geometric_means_are_not_ruled_by_zeros_nor_by_what_has_nothing_yet() -> None:
     assert geometric_mean([0.0, 1.0]) == pytest.approx(1e-3)
     assert geometric_mean([float("inf"), 0.01]) == pytest.approx(0.1)
+
+
+def test_rules_are_chosen_on_other_places_than_those_that_are_reported() -> None:
+    names = {name for contest in SUITES["pipeline-synthetic"].contests for name in contest.problems}
+    reported = [problem for problem in STAGED_FUNCTIONS if problem.name in names]
+    assert len(reported) == len(names)
+    for chosen_on in (TUNING, rent_rules.PROBLEMS):
+        assert chosen_on
+        assert not {problem.name for problem in chosen_on} & names
+        assert not {problem.place for problem in chosen_on} & {problem.place for problem in reported}

@@ -160,6 +160,14 @@ def test_where_a_random_generator_stands_does_not_count():
     assert stage_of(script) == stage_of(script)
 
 
+def test_what_a_context_variable_or_a_handler_of_logs_holds_does_not_count():
+    script = "import logging\nfrom contextvars import ContextVar\n"
+    script += "level, handler = ContextVar('level', default=1), logging.StreamHandler()\n"
+    script += "def stage(previous): return level.get(), handler"
+    assert stage_of(script) == stage_of(script)
+    assert stage_of(script) != stage_of(script.replace("level.get()", "level"))
+
+
 def test_a_wrapper_of_a_library_counts_as_what_it_wraps(tmp_path):
     def identity(place, code):
         memory = joblib.Memory(tmp_path / place, verbose=0)
@@ -192,6 +200,11 @@ PACKAGE = {
     "tools/__init__.py": "",
     "tools/filters.py": "from . import kernels\ndef smooth(x): return kernels.apply(x)",
     "tools/kernels.py": "def apply(x): return x + 1",
+    "tools/lazy.py": "import importlib\ndef smooth(x):\n"
+    "    return importlib.import_module('.kernels', __package__).apply(x) + __import__('tools.filters').filters.more",
+    "tools/large.py": "\n".join(f"level_{number} = {number}.5" for number in range(300))
+    + "\nfrom importlib import import_module as load\nfrom . import filters\nkernels = load('tools.kernels')\n"
+    "def smooth(x): return kernels.apply(x)",
     "loose/inner.py": "def apply(x): return x + 1",
 }
 
@@ -205,6 +218,8 @@ PACKAGE = {
         ("import loose.inner\ndef stage(x): return loose.inner.apply(x)", "loose/inner.py"),
         ("def stage(x):\n    import tools.filters\n    return tools.filters.smooth(x)", "tools/kernels.py"),
         ("def stage(x):\n    from loose import inner\n    return inner.apply(x)", "loose/inner.py"),
+        ("import tools.lazy\ndef stage(x): return tools.lazy.smooth(x)", "tools/kernels.py"),
+        ("import tools.large\ndef stage(x): return tools.large.smooth(x)", "tools/kernels.py"),
     ],
 )
 def test_modules_of_the_users_count_with_those_that_they_import(script, changed, tmp_path):

@@ -4,6 +4,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ from farthing.analysis import best
 from farthing.session import session_of
 from farthing.storage import rows
 from farthing.strategies import Recommendation
-from farthing.trials import History, Prediction
+from farthing.trials import History, Prediction, Suggestion
 
 Farthing = Callable[..., Result]
 MOST_READ = 100
@@ -79,6 +80,24 @@ def test_show_ranks_the_same_runs_as_of_a_study_that_is_read_whole(
     monkeypatch.setattr("farthing.dashboard.reading.MANY_MEASUREMENTS", 10**6)
 
     assert of_lines == table(farthing("show").output)
+
+
+def test_show_says_how_many_trials_the_model_chose_as_of_a_study_that_is_read_whole(
+    farthing: Farthing, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study = ft.Study(ft.Space({"x": ft.Float(0, 1)}), minimize="error", storage="model.db", strategy=ft.LogEI(), seed=0)
+    study.run(lambda trial: trial.params["x"], budget=ft.Budget(trials=9), executor="inline", progress=False)
+    session_of(study).records.storage.enqueue_trial(
+        study.name, Suggestion({"x": 0.5}, note={"why": '"theta"', "of": {"theta": [1.0]}})
+    )
+    chosen = sum("theta" in (trial.note or {}) for trial in study.trials)
+    whole = farthing("show").output
+    monkeypatch.setattr("farthing.dashboard.reading.MANY_MEASUREMENTS", 5)
+
+    assert 0 < chosen < 9
+    assert f"The model chose {chosen} of 10 trials." in whole
+    assert f"The model chose {chosen} of 10 trials." in farthing("show").output
+    assert "(by kind: study.ledger)" in farthing("show").output, "it was not read whole"
 
 
 def test_a_trial_is_shown_without_reading_others(

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import farthing as ft
+from farthing.analysis.text import short_number
 from farthing.cli.study_file import read_study_file
 from farthing.errors import InvalidFile
 
@@ -79,6 +80,7 @@ def test_a_file_with_other_limits_is_refused(net: ft.Study, folder: Path, farthi
 def test_the_best_is_printed_with_all_values_and_the_front(net: ft.Study, farthing: Any) -> None:
     text = farthing("best", "net", "--storage", "net.db").output
     assert all(name in text for name in ("The knee of a front of", "error", "speed", "memory", "limit ≤ 1.5"))
+    assert f"\nhypervolume {short_number(net.front.hypervolume)}, measured from error " in text
     form = json.loads(farthing("best", "net", "--storage", "net.db", "--json").output)
     assert form["values"].keys() == {"error", "speed", "memory"}
     assert [point["trial"] for point in form["front"]["points"]] == [point.trial.number for point in net.front]

@@ -56,6 +56,18 @@ def test_show_says_how_many_trials_the_model_chose(farthing, folder: Path) -> No
     assert f"The model chose {chosen} of 9 trials." in farthing("show").output
 
 
+def test_show_says_that_the_model_chose_none(farthing, folder: Path) -> None:
+    """A reader is to know that the model has decided nothing yet; of a strategy without a model there is no line."""
+    for name, strategy in (("modelled", ft.LogEI()), ("drawn", ft.Random())):
+        study = ft.Study(
+            ft.Space({"x": ft.Float(0, 1)}), minimize="error", storage="none.db", name=name, strategy=strategy
+        )
+        study.run(lambda trial: trial.params["x"], budget=ft.Budget(trials=2), executor="inline", progress=False)
+
+    assert "The model chose 0 of 2 trials." in farthing("show", "modelled").output
+    assert "The model chose" not in farthing("show", "drawn").output
+
+
 def test_show_ranks_what_went_furthest_first_and_a_continued_run_once(farthing, digits: ft.Study) -> None:
     lines = farthing("show").output.splitlines()
     start = next(index for index, line in enumerate(lines) if line.startswith("trial  state"))

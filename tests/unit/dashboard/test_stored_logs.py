@@ -42,3 +42,34 @@ def test_a_log_in_a_store_is_shown_if_the_store_may_be_asked(tmp_path, monkeypat
         study.tell(trial, 0.5)
         assert client_of(storage, follows=True).get(logs).json()["text"] == "as it ended"
     study.close()
+
+
+def test_the_log_of_the_attempt_that_runs_comes_before_one_that_has_ended(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(stored_checkpoints, "SECONDS_BETWEEN_LOOKS", 0.01)
+    url = f"file://{tmp_path}/store"
+    study = ft.Study(
+        ft.Space({"x": ft.Float(0, 1)}), minimize="loss", storage=tmp_path / "far.db", name="far", folder=url
+    )
+    study.ask()
+    files, storage = session_of(study).files.to_write(), session_of(study).records._storage
+    files.claim()
+    files.log_path(0, 1).write_text("the first attempt")
+    files.keep_log(Attempt(0, 1))
+    with monkeypatch.context() as there:
+        (tmp_path / "there").mkdir()
+        there.setattr(tempfile, "tempdir", str(tmp_path / "there"))
+        logs = "/api/studies/far/trials/0/log"
+        client = client_of(storage, follows=True)
+        assert client.get(logs).json()["text"] == "the first attempt", "it lies here from now on"
+        storage.release_trial("far", Attempt(0, 1))
+        study.ask()
+        assert client.get(logs).json()["text"] == "the first attempt", "the second has not shown any"
+        files.log_path(0, 2).write_text("the second attempt")
+        files.show_log(Attempt(0, 2))
+        while files.read_live_log(Attempt(0, 2)) is None:
+            threading.Event().wait(0.01)
+        shown = client.get(logs).json()
+        assert (shown["name"], shown["text"]) == (files.log_path(0, 2).name, "the second attempt")
+        files.hide_log(Attempt(0, 2))
+    study.close()

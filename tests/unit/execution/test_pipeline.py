@@ -444,6 +444,24 @@ def test_a_stage_that_closes_over_an_object_needs_a_version(three):
     pipeline_work(**stages | {"train": Stage(train, version=1)}).check(three)
 
 
+class Scaled:
+    def __init__(self, factor):
+        self.factor = factor
+
+    def __call__(self, previous, **params):
+        return previous * self.factor
+
+
+def test_an_object_that_can_be_called_is_a_stage_and_counts_with_its_state(three):
+    def address(factor):
+        stages = {name: Scaled(factor) for name in three.space.stages}
+        pipeline = pipeline_work(source=1.0, **stages)
+        pipeline.check(three)
+        return pipeline.address("", 1).versions
+
+    assert address(2) == address(2) != address(3)
+
+
 def test_save_and_load_come_together():
     with pytest.raises(WorkError, match="both save and load"):
         Stage(len, save=lambda output, folder: None)

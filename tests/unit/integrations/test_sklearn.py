@@ -363,3 +363,13 @@ def test_scikit_learns_own_checks_hold(last, name, more):
     failed = {result["check_name"] for result in results if result["status"] == "failed"}
     assert failed == {*EXPECTED_FAILURES, *more}
     assert sum(result["status"] == "passed" for result in results) > 40
+
+
+class Loading(Counting):
+    def transform(self, X):
+        return importlib.import_module(f"steps_{self.shift}").transform(X) if self.shift < 0 else X
+
+
+def test_an_estimator_that_imports_what_it_computes_is_refused():
+    with pytest.raises(InvalidArgument, match=r"got Loading, which imports a module by a name that is not in the code"):
+        search(make_pipeline(Loading(), Ridge()), {"ridge__alpha": ft.Float(0.1, 1)}).fit(X, Y)

@@ -314,6 +314,11 @@ def test_stopping_a_validation_by_hand_is_no_observation() -> None:
 # ---- wrong arguments ---------------------------------------------------------------------------------------------
 
 
+def test_limits_are_refused_with_where_they_belong() -> None:
+    with pytest.raises(InvalidArgument, match=r"has no argument 'constraints'. Limits belong to a study of whole runs"):
+        OnlineTuner(ARMS, rounds=10, constraints={"memory": ft.AtMost(1.0)})  # type: ignore[call-arg]
+
+
 @pytest.mark.parametrize(
     "wrong",
     [

@@ -79,6 +79,17 @@ def test_hypervolume_never_falls_and_ends_with_the_front(two: ft.Study) -> None:
     assert steps[-1].spent == pytest.approx(two.ledger.total)
 
 
+def test_hypervolume_grows_towards_a_front_of_one() -> None:
+    """The last front alone has no extent: measured beyond it, everything before it was worth nothing."""
+    study = ft.Study(SPACE, minimize=["error", "size"], noise=False, strategy="Random")
+    for x in (0.9, 0.6, 0.3, 0.0):
+        study.add({"x": x, "y": 0.5}, {"error": x, "size": x})
+    found = [step.found for step in attained_along(study.history)]
+    assert study.front.reference == pytest.approx({"error": 0.99, "size": 0.99})
+    assert found == pytest.approx([0.09**2, 0.39**2, 0.69**2, 0.99**2])
+    assert found[-1] == pytest.approx(study.front.hypervolume)
+
+
 def test_one_objective_under_limits_has_the_best_that_keeps_them() -> None:
     study = ft.Study(SPACE, maximize="recall", constraints={"memory": ft.AtMost(1.0)}, noise=False, strategy="Sobol")
     study.run(curve, budget=ft.Budget(trials=8), executor="inline")

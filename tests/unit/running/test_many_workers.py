@@ -19,7 +19,10 @@ PLAIN = ft.Space({"x": ft.Float(0, 1), "y": ft.Float(0, 1)})
 CURVES = ft.Space({"x": ft.Float(0, 1), "y": ft.Float(0, 1)}, fidelities={"n": ft.Fidelity(1, 9, integer=True)})
 
 
-def simulated(strategy: Strategy, space: ft.Space, *, workers: int, trials: int) -> ft.Study:
+def simulated(
+    strategy: Strategy, space: ft.Space, *, workers: int, trials: int, budget: ft.Budget | None = None
+) -> ft.Study:
+    """It is stopped after so many trials, where it has another budget."""
     executor = SimulatedExecutor(workers=workers)
 
     def work(trial: ft.RunningTrial) -> float:
@@ -27,8 +30,13 @@ def simulated(strategy: Strategy, space: ft.Space, *, workers: int, trials: int)
         return float(trial.params["y"])
 
     study = ft.Study(space, minimize="error", strategy=strategy, seed=0, **executor.settings)
-    study.run(work, executor=executor, budget=ft.Budget(trials=trials), progress=False)
+    limit, callbacks = (ft.Budget(trials=trials), []) if budget is None else (budget, [stop_after(trials)])
+    study.run(work, executor=executor, budget=limit, progress=False, callbacks=callbacks)
     return study
+
+
+def stop_after(trials: int) -> Callable[[ft.Study, Trial], None]:
+    return lambda study, _: study.stop() if len(study.history) >= trials else None
 
 
 def calls_of(function: Callable[[], Any]) -> int:
@@ -47,14 +55,32 @@ def calls_of(function: Callable[[], Any]) -> int:
     return calls
 
 
+@pytest.mark.parametrize("budget", [None, ft.Budget(cost=1e9)], ids=["trials", "cost"])
 @pytest.mark.parametrize(("strategy", "space"), [(ft.Sobol(), PLAIN), (ft.ASHA(), CURVES)], ids=["Sobol", "ASHA"])
-def test_a_trial_takes_as_many_steps_with_many_workers_as_with_few(strategy: Strategy, space: ft.Space) -> None:
+def test_a_trial_takes_as_many_steps_with_many_workers_as_with_few(
+    strategy: Strategy, space: ft.Space, budget: ft.Budget | None
+) -> None:
     def steps(workers: int) -> float:
-        few = calls_of(lambda: simulated(strategy, space, workers=workers, trials=workers + 50))
-        more = calls_of(lambda: simulated(strategy, space, workers=workers, trials=workers + 150))
+        few = calls_of(lambda: simulated(strategy, space, workers=workers, trials=workers + 50, budget=budget))
+        more = calls_of(lambda: simulated(strategy, space, workers=workers, trials=workers + 150, budget=budget))
         return (more - few) / 100
 
     assert steps(200) <= 1.5 * steps(20)
+
+
+def test_asking_and_telling_takes_as_many_steps_with_many_in_flight_as_with_few() -> None:
+    def steps(in_flight: int) -> float:
+        study = ft.Study(PLAIN, minimize="error", strategy=ft.Sobol(), seed=0)
+        asked = [study.ask() for _ in range(in_flight)]
+
+        def turn_over() -> None:
+            for one in asked[:50]:
+                study.tell(one, 1.0)
+                study.ask()
+
+        return calls_of(turn_over) / 50
+
+    assert steps(500) <= 1.5 * steps(50)
 
 
 def test_a_history_knows_what_changed_since_one_that_it_grew_out_of() -> None:

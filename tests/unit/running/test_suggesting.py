@@ -1,6 +1,8 @@
 """Suggestions of a run with worker processes: made in a thread, so that reports are recorded meanwhile."""
 
 import json
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Sequence
@@ -205,6 +207,59 @@ def test_one_thread_answers_all_questions_and_ends_with_the_run() -> None:
     thinking.close(waits=True)
     assert len(set(threads)) == 1
     assert not threads[0].is_alive()
+
+
+FIRST_OF_A_STUDY = """
+import sys
+import farthing as ft
+
+space = ft.Space({"x": ft.Float(0, 1)}, fidelities={"n": ft.Fidelity(1, 9, integer=True, trace=True)})
+study = ft.Study(space, minimize="error", seed=0)
+trial = study.ask()
+print("scipy" in sys.modules)
+"""
+
+IN_A_RUN = """
+import sys
+import farthing as ft
+
+def is_loaded():
+    return "farthing.strategies.multifidelity.screening" in sys.modules
+
+def work(trial):
+    trial.report(0.5, n=trial.fidelity["n"])
+
+if __name__ == "__main__":
+    space = ft.Space({"x": ft.Float(0, 1)}, fidelities={"n": ft.Fidelity(1, 9, integer=True, trace=True)})
+    study = ft.Study(space, minimize="error", seed=0)
+    study.run(work, budget=ft.Budget(trials=1), workers=2, progress=False)
+    print(is_loaded())
+"""
+
+
+def test_the_first_suggestions_do_without_what_the_model_needs() -> None:
+    assert printed_by(FIRST_OF_A_STUDY) == "False"
+
+
+def test_what_the_model_needs_is_loaded_while_the_first_trials_run(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(IN_A_RUN, encoding="utf-8")
+    assert printed_by(program) == "True"
+
+
+def test_the_thread_goes_on_without_a_module_that_is_absent() -> None:
+    answered = threading.Semaphore(0)
+    thinking = AnsweringThread(lambda question: Answer(question, ()), answered.release, imports_later="absent_module")
+    for count in (1, 2):
+        thinking.ask(Question(History(Problem(SQUARE)), Remaining(), count))
+        assert answered.acquire(timeout=LIMIT)
+        assert thinking.take() is not None
+    thinking.close(waits=True)
+
+
+def printed_by(program: str | Path) -> str:
+    called = [program] if isinstance(program, Path) else ["-c", program]
+    return subprocess.run([sys.executable, *called], capture_output=True, text=True, check=True).stdout.strip()
 
 
 def test_a_thread_that_nothing_was_asked_of_can_be_closed() -> None:

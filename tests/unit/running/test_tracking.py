@@ -5,6 +5,7 @@ from threading import Event
 import pytest
 
 import farthing as ft
+from farthing.analysis.front import attained_along
 from farthing.errors import InvalidArgument, MissingExtra
 from farthing.running.tracking import Delivery, SoFar, StudyFacts
 from farthing.session import session_of
@@ -277,8 +278,21 @@ def test_all_values_of_a_study_of_several_are_told_and_no_best_is():
     assert tracker.study.settings["aim"] == "minimize error; maximize speed; memory ≤ 4.5"
     assert [point["speed"] for point in points] == [1.0, 2.0, 3.0]
     assert all(point.keys() == {"error", "speed", "memory"} for point in points)
-    assert all(one.keys() == {"cost", "front.size"} for one in standings)
+    known = {"cost", "front.size", "front.hypervolume", "knee.trial", "knee.error", "knee.speed", "within_limits"}
+    assert all(one.keys() == known for one in standings[:2])
     assert standings[-1]["front.size"] == len(SoFar.of(study.history).front.trials) <= 2
+    assert [one["within_limits"] for one in standings] == [1.0, 1.0, pytest.approx(2 / 3)]
+
+
+def test_a_tracker_is_told_the_hypervolume_and_the_knee_as_measured():
+    study = ft.Study(SPACE, minimize=["error", "size"], strategy=ft.Random(), noise=False)
+    for error, size in [(3.0, 3.0), (0.0, 10.0), (0.1, 2.0), (1.0, 0.0)]:
+        study.tell(study.ask(), {"error": error, "size": size})
+    so_far = SoFar.of(study.history)
+    told = standing(StudyFacts("one", "0", "Random", study.problem), so_far)
+    assert told["front.hypervolume"] == pytest.approx(attained_along(study.history)[-1].found)
+    assert (told["knee.trial"], told["knee.error"], told["knee.size"]) == (2, 0.1, 2.0)
+    assert "within_limits" not in told
 
 
 def test_under_limits_the_best_so_far_keeps_them():
@@ -287,4 +301,5 @@ def test_under_limits_the_best_so_far_keeps_them():
         study.tell(study.ask(), {"error": error, "memory": memory})
     so_far = SoFar.of(study.history)
     assert (so_far.best, so_far.best_trial) == (0.3, study.trials[2])
-    assert standing(StudyFacts("one", "0", "Random", study.problem), so_far)["best.error"] == 0.3
+    told = standing(StudyFacts("one", "0", "Random", study.problem), so_far)
+    assert (told["best.error"], told["within_limits"]) == (0.3, 0.5)

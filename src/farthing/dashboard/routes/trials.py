@@ -134,23 +134,25 @@ def _logs(reader: StudyReader, trial: Trial) -> list[str]:
 
 
 def show_log(studies: ShownStudies, study: str, number: int) -> dict[str, Json]:
-    """The end of the log of the latest attempt."""
+    """The end of the log of the latest attempt: as it was kept, or as it grows elsewhere; else of the one before it."""
     reader = reader_of(studies, study)
     trial, files = _trial(reader, number), reader.files
-    path = files.log_path(number, trial.attempt)  # brings it here, if it is elsewhere and may be asked for
+    name = files.log_path(number, trial.attempt).name  # brings it here, if it is elsewhere and may be asked for
     logs = _logs(reader, trial)
-    try:
-        with open_inside(files.root, f"{number:06d}/{logs[-1]}") as file:
-            size = file.seek(0, io.SEEK_END)
-            file.seek(max(0, size - LONGEST_LOG))
-            end = file.read(LONGEST_LOG)
-    except (OSError, IndexError):
-        if (live := files.read_live_log(Attempt(number, trial.attempt))) is None:
-            raise no_log(files, trial) from None
+    live = None if name in logs else files.read_live_log(Attempt(number, trial.attempt))
+    if live is not None:
         begins, end = live
         size = begins + len(end)
+    else:
+        try:
+            with open_inside(files.root, f"{number:06d}/{(name := logs[-1])}") as file:
+                size = file.seek(0, io.SEEK_END)
+                file.seek(max(0, size - LONGEST_LOG))
+                end = file.read(LONGEST_LOG)
+        except (OSError, IndexError):
+            raise no_log(files, trial) from None
     text = end.decode(errors="backslashreplace")
-    return {"name": logs[-1] if logs else path.name, "text": text, "bytes": size, "is_cut": size > len(end)}
+    return {"name": name, "text": text, "bytes": size, "is_cut": size > len(end)}
 
 
 def _files(reader: StudyReader, trial: Trial) -> list[dict[str, Json]]:

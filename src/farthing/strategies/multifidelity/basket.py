@@ -1,15 +1,20 @@
 """The basket: paused runs that can be continued, and the savings (section 2.6)."""
 
+from __future__ import annotations
+
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from farthing.models.linalg import Array
 from farthing.strategies.multifidelity.levels import Fidelities
 from farthing.strategies.multifidelity.runs import Run, runs_of
 from farthing.strategies.multifidelity.takg import DROPPED
 from farthing.trials import History, noted
+
+if TYPE_CHECKING:
+    from farthing.models.linalg import Array  # brings SciPy, which the first suggestions do without
 
 
 @dataclass(frozen=True)
@@ -23,7 +28,7 @@ class Basket:
     @classmethod
     def of(
         cls, history: History, runs: Sequence[Run], fidelities: Fidelities, *, taken: Collection[int] = ()
-    ) -> "Basket":
+    ) -> Basket:
         """Runs with a result that are not complete, not running, not diverged, and not among those that are `taken`."""
         places = [
             i
@@ -37,12 +42,12 @@ class Basket:
         """The numbers of the trials that its runs go on from."""
         return {last.number for place in self.places if (last := self.runs[place].last) is not None}
 
-    def kept(self, history: History) -> "Basket":
+    def kept(self, history: History) -> Basket:
         """Those that no suggestion has dropped from a full basket (`published`)."""
         dropped = {number for trial in history for number in noted(trial.note).get(DROPPED, ())}
         return replace(self, places=tuple(i for i in self.places if self.runs[i].trials[0].number not in dropped))
 
-    def best(self, promise: Array, most: int) -> "Basket":
+    def best(self, promise: Array, most: int) -> Basket:
         """The `most` runs of highest promise, which is one number for each place."""
         kept = np.sort(np.argsort(-promise, kind="stable")[:most])
         return replace(self, places=tuple(self.places[i] for i in kept))

@@ -7,11 +7,10 @@ planned again for every suggestion, from the history alone.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
 from math import floor, inf
-from statistics import median
 
 import numpy as np
 
@@ -19,14 +18,11 @@ from farthing.costs import Remaining
 from farthing.models.linalg import Array, IntArray
 from farthing.strategies.multifidelity.candidates import ChosenEvaluation, at_levels
 from farthing.strategies.multifidelity.context import CurveContext
+from farthing.strategies.multifidelity.handover import TINY, is_reserve, money_left
 from farthing.strategies.multifidelity.recommending import expected
 from farthing.strategies.multifidelity.runs import Run, loss_up_to, recommendable
-from farthing.strategies.shared.searching import share_left
 from farthing.trials import History, noted
 
-RESERVE, BEGINNING = 0.35, 2.0
-"""The share of a budget beyond so many trainings that is kept for comparing. Chosen on the tables of
-`real-curves-tuning`; `docs/systems/multifidelity.md` lists what was tried."""
 REDUCTION = 2.0
 """From one rung to the next; the best half of a rung goes on. No other was better on the same tables."""
 LOWEST = 0.1
@@ -34,7 +30,6 @@ LOWEST = 0.1
 LEAST_DOUBT, DRAWS = 0.1, 256
 """Of `doubt`, below which the model is believed. At the first moment of comparing it was .23 to .84 in eight studies of
 `lm_code` and `mixer_fashion`, .01 to .06 in four of lcbench, and at most .05 in nine of smooth functions."""
-TINY = 1e-9
 NOTE = "comparing"
 """The key in the notes of what is trained to compare runs."""
 WHY = "to tell the best runs apart before the budget ends"
@@ -75,19 +70,6 @@ def is_ending(context: CurveContext, budget: Remaining, *, trusts_model: bool) -
     return not trusts_model or _has_begun(context.history) or doubt(context) >= LEAST_DOUBT
 
 
-def is_reserve(history: History, runs: Sequence[Run], budget: Remaining) -> bool:
-    """Whether no more is left than what is kept for comparing."""
-    whole = max(history.cost + _money(history, budget), TINY)
-    trainings = BEGINNING * median([run.rate for run in runs if run.last is not None] or [0.0])
-    return share_left(history, replace(budget, trials=inf)) <= RESERVE * max(0.0, 1.0 - trainings / whole)
-
-
-def _money(history: History, budget: Remaining) -> float:
-    """The cost that is left. Every worker has the seconds that are left; those in flight, and a free one, count."""
-    workers = len(history.in_flight) + 1
-    return min(budget.cost, budget.seconds * workers if history.problem.cost_unit == "seconds" else inf)
-
-
 def doubt(context: CurveContext) -> float:
     """The expected gain from knowing the ends of all runs, in deviations of their predictions.
 
@@ -117,7 +99,7 @@ class Means:
         if not context.cost.is_in_units:
             return cls(inf)
         workers = len(context.history.in_flight) + 1
-        return cls(_money(context.history, budget), affordable(context, budget), workers)
+        return cls(money_left(context.history, budget), affordable(context, budget), workers)
 
     def pay(self, plan: Sequence[Promotion]) -> bool:
         return sum(one.price for one in plan) <= self.money

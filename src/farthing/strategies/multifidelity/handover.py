@@ -13,25 +13,28 @@ from functools import cached_property
 from itertools import islice
 from math import inf
 from statistics import median
+from typing import TYPE_CHECKING
 
 from farthing.costs import Remaining
 from farthing.strategies.multifidelity.basket import continuing_saves, starts_at
-from farthing.strategies.multifidelity.context import Settings, read_context
-from farthing.strategies.multifidelity.finishing import is_reserve
 from farthing.strategies.multifidelity.halving import ASHA, ParamsKey, Rungs
-from farthing.strategies.multifidelity.runs import recommendable, runs_of
-from farthing.strategies.multifidelity.screening import best_new
+from farthing.strategies.multifidelity.runs import Run, recommendable, runs_of
 from farthing.strategies.multifidelity.skill import FIRST, HALVING, ModelSkill, only_trace
 from farthing.strategies.multifidelity.standings import KeptStandings, Standings
+from farthing.strategies.shared.effort import share_left
 from farthing.strategies.shared.starts import is_known
 from farthing.strategies.shared.strategy import Randomness
 from farthing.trials import History, Json, Prediction, Suggestion, Trial, noted
 from farthing.trials.trial import THETA
 
+if TYPE_CHECKING:
+    from farthing.strategies.multifidelity.context import Settings
+
 # ------------------------------------------------------------
 # Rungs for runs of any length: halving takes over runs that something else began.
 
 
+TINY = 1e-9
 RECENT = 32
 """Runs whose costs stand for that of the next one. A limit on time, not tuned."""
 
@@ -114,7 +117,7 @@ EVERY = 4
 
 
 def suggest_by_halving(
-    settings: Settings, history: History, budget: Remaining, count: int, rng: Randomness, *, skill: ModelSkill
+    settings: "Settings", history: History, budget: Remaining, count: int, rng: Randomness, *, skill: ModelSkill
 ) -> list[Suggestion]:
     """Suggests by asynchronous successive halving; the model chooses the params of some new configurations."""
     found: list[Suggestion] = []
@@ -151,6 +154,24 @@ def _leaders(history: History, budget: Remaining, count: int) -> list[Suggestion
     found = (rungs.priced(rungs.promotion(trial)) for trial in islice(best, count))
     because = "it is among the best so far, and the budget ends"
     return [replace(one, note={"why": f"trial {one.resume_from} carried on: {because}"}) for one in found]
+
+
+RESERVE, BEGINNING = 0.35, 2.0
+"""The share of a budget beyond so many trainings that is kept for comparing. Chosen on the tables of
+`real-curves-tuning`; `docs/systems/multifidelity.md` lists what was tried."""
+
+
+def is_reserve(history: History, runs: Sequence[Run], budget: Remaining) -> bool:
+    """Whether no more is left than what is kept for comparing."""
+    whole = max(history.cost + money_left(history, budget), TINY)
+    trainings = BEGINNING * median([run.rate for run in runs if run.last is not None] or [0.0])
+    return share_left(history, replace(budget, trials=inf)) <= RESERVE * max(0.0, 1.0 - trainings / whole)
+
+
+def money_left(history: History, budget: Remaining) -> float:
+    """The cost that is left. Every worker has the seconds that are left; those in flight, and a free one, count."""
+    workers = len(history.in_flight) + 1
+    return min(budget.cost, budget.seconds * workers if history.problem.cost_unit == "seconds" else inf)
 
 
 def suggest_starts(history: History, budget: Remaining, count: int, rng: Randomness) -> list[Suggestion]:
@@ -192,7 +213,7 @@ def _is_of_model(suggestion: Suggestion, *, place: int) -> bool:
 
 
 def _by_model(
-    settings: Settings,
+    settings: "Settings",
     history: History,
     budget: Remaining,
     rng: Randomness,
@@ -200,6 +221,9 @@ def _by_model(
     chosen: Sequence[Suggestion],
 ) -> Suggestion | None:
     """A start with the params of highest expected improvement instead; None where no value is known."""
+    from farthing.strategies.multifidelity.context import read_context
+    from farthing.strategies.multifidelity.screening import best_new
+
     context = read_context(settings, history, rng, chosen, effort=budget.effort or "ordinary")
     if context is None:
         return None

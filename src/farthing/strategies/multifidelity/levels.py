@@ -1,15 +1,19 @@
 """Levels: the amounts of each fidelity that are worth considering."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
 from math import log
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from farthing.acquisition.acquisition import with_columns
-from farthing.models.linalg import Array, BoolArray
 from farthing.space import Space
+
+if TYPE_CHECKING:
+    from farthing.models.linalg import Array, BoolArray  # brings SciPy, which the first suggestions do without
 
 RATIO = 1.65
 """Between one level and the next, about e^½; a guess, no other ratio is on record."""
@@ -44,6 +48,8 @@ class Fidelities:
 
     def at_full(self, X: Array) -> Array:
         """Rows (x, 1)."""
+        from farthing.acquisition.acquisition import with_columns
+
         return with_columns(X, *self.full)
 
     def rounded(self, S: Array) -> Array:

@@ -5,14 +5,15 @@ positive loss, or what a maximised share or percentage lacks to be whole: of tho
 compressed instead.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
-from scipy.special import expit
 
-from farthing.models.linalg import Array
-from farthing.strategies.shared.surrogate import Compression
+if TYPE_CHECKING:
+    from farthing.models.linalg import Array  # brings SciPy, which the first suggestions do without
 
 LEAST_FACTOR = 1.5
 """Positive losses that differ by less than this factor gain nothing from a logarithm. A guess, not tuned."""
@@ -77,15 +78,21 @@ class LogOdds:
         return np.asarray(np.log(error + self.least) - np.log(value + self.usual))
 
     def undo(self, z: Array) -> Array:
+        from scipy.special import expit
+
         loss = self.usual * expit(z) - (self.whole + self.least) * expit(-z)
         return np.asarray(np.clip(loss, -self.whole, 0.0))
 
     def slope(self, z: Array) -> Array:
+        from scipy.special import expit
+
         return np.asarray((self.usual + self.whole + self.least) * expit(z) * expit(-z))
 
 
 def loss_scale(loss: Array) -> LossScale:
     """Chosen by the losses seen, all of them."""
+    from farthing.strategies.shared.surrogate import Compression
+
     bound = lower_bound(loss)
     if bound is None:
         return Compression.of(loss)

@@ -6,16 +6,18 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate
 from math import inf
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from farthing.errors import StorageError
-from farthing.models.linalg import Array
 from farthing.trials import History, Params, Problem, State, Trial
 from farthing.trials.best_so_far import ended_early, fidelity_known
 from farthing.trials.memos import places_changed
 from farthing.validation import shown
+
+if TYPE_CHECKING:
+    from farthing.models.linalg import Array  # brings SciPy, which the first suggestions do without
 
 
 @dataclass(frozen=True)
@@ -71,7 +73,7 @@ class Run:
         return self.done[-1] if self.done else None
 
     @cached_property
-    def reached(self) -> Array:
+    def reached(self) -> "Array":
         """The fidelity that the run has reached: s of its last trial that is done, (m,); all where it ended early."""
         assert self.last is not None, "only runs with a result have come anywhere"
         known = fidelity_known(self.problem, self.last)
@@ -154,28 +156,27 @@ class _Runs:
         self._begin()
 
     def _begin(self) -> None:
-        self._trials: list[Trial] = []
+        self._trials: Sequence[Trial] = ()
         self._roots: dict[int, int] = {}
         self._members: dict[int, dict[int, Trial]] = {}
         self._runs: dict[int, Run] = {}
 
     def of(self, history: History) -> list[Run]:
-        trials = list(history)
-        changed = places_changed(self._trials, trials)
-        if not self._grew_into(history.problem, trials, changed):
+        changed = places_changed(self._trials, history)
+        if not self._grew_into(history, changed):
             self._begin()
-            changed = list(range(len(trials)))
-        for root in dict.fromkeys(self._entered(trials[place]) for place in changed):
+            changed = list(range(len(history)))
+        for root in dict.fromkeys(self._entered(history[place]) for place in changed):
             self._runs[root] = Run(history.problem, tuple(self._members[root].values()))
-        self._problem, self._trials = history.problem, trials
+        self._problem, self._trials = history.problem, history
         return list(self._runs.values())
 
-    def _grew_into(self, problem: Problem, trials: Sequence[Trial], changed: Sequence[int]) -> bool:
-        """Whether these trials are those of the last time, changed and more: each continues what it continued then."""
-        if problem is not self._problem or len(trials) < len(self._trials):
+    def _grew_into(self, history: History, changed: Sequence[int]) -> bool:
+        """Whether its trials are those of the last time, changed and more: each continues what it continued then."""
+        if history.problem is not self._problem or len(history) < len(self._trials):
             return False
         before = (place for place in changed if place < len(self._trials))
-        return all(trials[place].resume_from == self._trials[place].resume_from for place in before)
+        return all(history[place].resume_from == self._trials[place].resume_from for place in before)
 
     def _entered(self, trial: Trial) -> int:
         """The number of the first trial of its run, where it is entered now."""
@@ -309,7 +310,7 @@ def active_runs(history: History, runs: Sequence[Run], *, retain: int, most: int
     ]
 
 
-def shares_better(runs: Sequence[Run]) -> Array:
+def shares_better(runs: Sequence[Run]) -> "Array":
     """The share of the results at similar fidelities that are better than the last one of each run; 1 without any.
 
     Losses at different fidelities are not comparable, so a short run competes with short runs, and with the results

@@ -71,6 +71,7 @@ class TraceKG(Strategy):
 
     takes_starts: ClassVar[bool] = True
     thinking: ClassVar[float] = 0.06
+    imports_later: ClassVar[str | None] = "farthing.strategies.multifidelity.screening"
     former: ClassVar[Mapping[str, Json]] = {"samples": "map", "basket": None, "search": "screen", "recommends": "seen"}
 
     @classmethod

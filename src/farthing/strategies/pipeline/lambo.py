@@ -134,7 +134,11 @@ class LaMBO(StagedStrategy):
     @classmethod
     def paper(cls, **changes: Any) -> "LaMBO":
         """As printed: 15 configurations drawn at random (Section 5), hyperparameters fitted at restarts (Section 3.3),
-        losses as they are, and μ − β_t σ with β_t itself, not its root, which explores far too much."""
+        losses as they are, and μ − β_t σ with β_t itself, not its root, which explores far too much.
+
+        Bounds are divided by the range of the losses seen, because Eq. 4 needs losses in [0, 1]; the paper divides its
+        functions by their largest value, which is known for test functions only.
+        """
         printed = {"initial": 15, "design": "at random", "refit": "restart", "compress": False, "linear_beta": True}
         return cls(**{**printed, **changes})
 

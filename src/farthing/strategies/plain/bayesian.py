@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, ClassVar
 from farthing.costs import Remaining
 from farthing.fields import whole
 from farthing.strategies.shared.design import new_ones
-from farthing.strategies.shared.effort import effort_level, seconds_of_a_trial
+from farthing.strategies.shared.effort import effort_level, seconds_of_a_trial, share_left
 from farthing.strategies.shared.guessing import believed
-from farthing.strategies.shared.searching import share_left
 from farthing.strategies.shared.starts import designed, next_starts, starts_in_vain
 from farthing.strategies.shared.strategy import Randomness, Strategy
 from farthing.trials import History, Json, Params, Suggestion

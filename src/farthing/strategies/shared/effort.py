@@ -157,3 +157,52 @@ def _lasting(history: History, seconds: float, *, workers: int) -> float:
     by_cost = budget.cost / workers if budget.cost is not None and history.problem.cost_is_time else inf
     by_clock = inf if budget.seconds is None else budget.seconds
     return min(by_trials, by_cost, by_clock)
+
+
+# ------------------------------------------------------------
+# The share of the budget that is left, for strategies that cool the weight of cost.
+
+
+def share_left(history: History, budget: Remaining) -> float:
+    """The share of the budget that is left, by the limit nearest to its end; all of it if there is none.
+
+    It is γ of CArBO (Lee et al.): cheap points first, the best ones last.
+    """
+    spent = {"cost": history.cost, "seconds": history.memo(_Elapsed), "trials": float(history.configurations)}
+    left = {"cost": budget.cost, "seconds": budget.seconds, "trials": budget.trials}
+    shares = [_share(amount, amount + spent[name]) for name, amount in left.items() if amount < inf]
+    return min(shares, default=1.0)
+
+
+def _share(left: float, total: float) -> float:
+    return min(1.0, max(0.0, left / total)) if total > 0.0 else 0.0
+
+
+class _Elapsed:
+    """Seconds from the first trial to the last thing that happened to one: a memo, which looks at what has changed.
+
+    Pauses between runs count too.
+    """
+
+    def __init__(self) -> None:
+        self._trials: Sequence[Trial] = ()
+        self._first, self._last = inf, -inf
+
+    def of(self, history: History) -> float:
+        changed = places_changed(self._trials, history)
+        known = [(self._trials[place], history[place]) for place in changed if place < len(self._trials)]
+        if len(history) < len(self._trials) or any(_is_shorter(*times) for times in known):
+            changed, self._first, self._last = list(range(len(history))), inf, -inf
+        self._first = min([self._first, *(history[place].opened_at for place in changed)])
+        self._last = max([self._last, *(_last_time(history[place]) for place in changed)])
+        self._trials = history
+        return self._last - self._first if self._trials else 0.0
+
+
+def _is_shorter(before: Trial, after: Trial) -> bool:
+    """Whether a trial began later or ended earlier than was known: one that failed may be waiting again."""
+    return after.opened_at > before.opened_at or _last_time(after) < _last_time(before)
+
+
+def _last_time(trial: Trial) -> float:
+    return trial.finished_at or trial.opened_at

@@ -7,10 +7,9 @@ import numpy as np
 
 from farthing.acquisition.acquisition import Acquisition, Model, Unvisited, select_batch
 from farthing.acquisition.maximize import Domain, Effort, candidates, maximize
-from farthing.costs import EffortLevel, Remaining
+from farthing.costs import EffortLevel
 from farthing.models.linalg import Array
 from farthing.strategies.shared.modelling import Observations
-from farthing.trials import History
 
 ORDINARY = Effort(most_calls=20)
 """From the best of 512 rows, climbs of 20 calls end within 0.001 of the log EI that the longest ones reach."""
@@ -129,23 +128,3 @@ def _discrete(domain: Domain) -> list[Array]:
     """The grids of all columns; none where one of the columns has no grid."""
     grids = [grid for grid in domain.grids if grid is not None]
     return grids if len(grids) == domain.width else []
-
-
-# ------------------------------------------------------------
-# The share of the budget that is left, for strategies that cool the weight of cost.
-
-
-def share_left(history: History, budget: Remaining) -> float:
-    """The share of the budget that is left, by the limit nearest to its end; all of it if there is none."""
-    from farthing.acquisition.acquisition import cooling_exponent
-
-    spent = {"cost": history.cost, "seconds": _elapsed(history), "trials": float(history.configurations)}
-    left = {"cost": budget.cost, "seconds": budget.seconds, "trials": budget.trials}
-    finite = {name: amount for name, amount in left.items() if amount < float("inf")}
-    return min((cooling_exponent(amount, amount + spent[name]) for name, amount in finite.items()), default=1.0)
-
-
-def _elapsed(history: History) -> float:
-    """Seconds from the first trial to the last thing that happened to one; pauses between runs count too."""
-    times = [(trial.opened_at, trial.finished_at or trial.opened_at) for trial in history]
-    return max((ended for _, ended in times), default=0.0) - min((began for began, _ in times), default=0.0)

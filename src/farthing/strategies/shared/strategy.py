@@ -86,6 +86,9 @@ class Strategy(Declaration):
     haste: ClassVar[float] = 0.45
     """The share of these seconds that a suggestion with the least effort takes."""
 
+    imports_later: ClassVar[str | None] = None
+    """A module that its first suggestions do without: a thread that suggests loads it while the first trials run."""
+
     @property
     def is_blind(self) -> bool:
         """Whether a suggestion follows from its number alone: it is made in the transaction that gives it one."""

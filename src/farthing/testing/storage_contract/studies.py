@@ -1,5 +1,6 @@
 """Studies: created, found, listed, deleted."""
 
+import threading
 from collections.abc import Callable
 
 import pytest
@@ -10,6 +11,7 @@ from farthing.errors import (
     StudyNotFound,
 )
 from farthing.storage import StudyRecord
+from farthing.storage.storage import CreatesInTurn
 from farthing.testing.storage_contract.using import (
     LEASE,
     OWNER,
@@ -45,6 +47,50 @@ class Studies(Using):
     def test_a_name_is_given_once(self) -> None:
         with pytest.raises(StudyExists):
             self.store.create_study(StudyRecord(STUDY, Problem(SPACE)))
+
+    def test_a_study_that_is_created_in_turn_begins_with_its_event(self) -> None:
+        if not isinstance(self.store, CreatesInTurn):
+            pytest.skip("This storage leaves it to the quicker.")
+        record = StudyRecord("granted", Problem(SPACE), settings={"a": 1})
+        created = self.store.create_in_turn(record, "begun", {"with": 5}, admit=lambda: None)
+        assert created == self.store.load_study("granted")
+        assert [(event.kind, event.payload) for event in self.store.history("granted").events] == [
+            ("begun", {"with": 5})
+        ]
+        with pytest.raises(StudyExists):
+            self.store.create_in_turn(record, "begun", None, admit=lambda: None)
+        assert len(self.store.history("granted").events) == 1
+
+    def test_a_study_that_is_not_admitted_is_not_created(self) -> None:
+        if not isinstance(self.store, CreatesInTurn):
+            pytest.skip("This storage leaves it to the quicker.")
+
+        def refuse() -> None:
+            raise InvalidArgument("There is no room for it.")
+
+        with pytest.raises(InvalidArgument, match="no room"):
+            self.store.create_in_turn(StudyRecord("granted", Problem(SPACE)), "begun", None, admit=refuse)
+        with pytest.raises(StudyNotFound):
+            self.store.load_study("granted")
+
+    def test_who_creates_in_turn_sees_all_that_were_created_so(self) -> None:
+        if not isinstance(self.store, CreatesInTurn):
+            pytest.skip("This storage leaves it to the quicker.")
+        store, seen = self.store, list[list[str]]()
+
+        def create(place: int) -> None:
+            def admit() -> None:
+                seen.append([one.record.name for one in store.list_studies() if one.record.name.startswith("turn")])
+                store.history(STUDY)  # it may read a whole study
+
+            store.create_in_turn(StudyRecord(f"turn-{place}", Problem(SPACE)), "begun", None, admit=admit)
+
+        threads = [threading.Thread(target=create, args=(place,)) for place in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert [len(names) for names in seen] == [1, 2, 3, 4], "each sees itself and those before it"
 
     def test_a_name_must_be_printable(self) -> None:
         with pytest.raises(InvalidArgument):

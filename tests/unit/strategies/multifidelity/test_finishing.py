@@ -10,18 +10,16 @@ from farthing.costs import Budget, Remaining
 from farthing.strategies import Randomness
 from farthing.strategies.multifidelity.context import CurveContext, read_context
 from farthing.strategies.multifidelity.finishing import (
-    BEGINNING,
     LEAST_DOUBT,
     NOTE,
-    RESERVE,
     WHY,
     Contest,
     Means,
     doubt,
     finishing,
     is_ending,
-    is_reserve,
 )
+from farthing.strategies.multifidelity.handover import BEGINNING, RESERVE, is_reserve
 from farthing.strategies.multifidelity.runs import runs_of
 from farthing.strategies.multifidelity.screening import LONGEST_LOOK, STRIDE, offered, without_leaps
 from farthing.trials import History, Measurement, Problem, State, Suggestion, Trial

@@ -10,8 +10,8 @@ from farthing.costs import Remaining
 from farthing.errors import InvalidArgument
 from farthing.strategies import Randomness, Strategy
 from farthing.strategies.shared.cost_model import DeclaredCost, FullCost, LearntCost, full_cost
+from farthing.strategies.shared.effort import share_left
 from farthing.strategies.shared.modelling import observe
-from farthing.strategies.shared.searching import share_left
 from farthing.trials import History, Measurement, Params, Problem, State, Suggestion, Trial
 
 SQUARE = ft.Space({"x": ft.Float(0, 1), "y": ft.Float(0, 1)})
