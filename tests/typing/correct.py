@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 import farthing as ft
+from farthing.analysis.runs import Lineage
 from farthing.extending import (
     Executor,
     History,
@@ -21,7 +22,6 @@ from farthing.extending import (
     Strategy,
     Suggestion,
 )
-from farthing.analysis.runs import Lineage
 from farthing.session.studies import Deleted
 
 SPACE = ft.Space(

@@ -32,8 +32,7 @@ from farthing.costs import Budget
 from farthing.dashboard.security import App, Receive, Scope, Send
 from farthing.errors import FarthingError, InvalidArgument, NoSuggestion, Pruned, StudyNotFound
 from farthing.execution import RunningTrial
-from farthing.execution.curve import fidelity_of_report
-from farthing.execution.results import read_report
+from farthing.execution.results import fidelity_of_report, read_report
 from farthing.fields import Number
 from farthing.session import session_of
 from farthing.space.space import space_from_tables
