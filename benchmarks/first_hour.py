@@ -32,7 +32,7 @@ from farthing.cli.digits import SPACE as DIGITS
 from farthing.cli.digits import save_examples, train
 from farthing.execution.work import Work
 from farthing.extending import Strategy
-from farthing.models.threads import one_thread
+from farthing.models.linalg import one_thread
 from farthing.trials.trial import is_by_model
 from tests.postgres import PostgresServer
 

@@ -8,7 +8,7 @@ import numpy as np
 from farthing.acquisition.acquisition import Acquisition
 from farthing.acquisition.expected_improvement import LogAugmentedImprovement
 from farthing.models.gp import GP
-from farthing.models.threads import one_thread
+from farthing.models.linalg import one_thread
 from farthing.strategies.plain.bayesian import LogEI
 from farthing.strategies.shared.modelling import kernel_over, observe
 from farthing.strategies.shared.strategy import Recommendation

@@ -39,7 +39,7 @@ class CurveGuided(Strategy):
         if len(starts) == count:
             return starts
         from benchmarks.baselines.curve_search import curve_search
-        from farthing.models.threads import one_thread
+        from farthing.models.linalg import one_thread
 
         with one_thread():
             search = curve_search(history)
@@ -64,7 +64,7 @@ class CurveGuided(Strategy):
 
     def recommend(self, history: History) -> Recommendation | None:
         from benchmarks.baselines.curve_search import recommended_by_curves
-        from farthing.models.threads import one_thread
+        from farthing.models.linalg import one_thread
 
         with one_thread():
             return recommended_by_curves(history)

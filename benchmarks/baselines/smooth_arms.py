@@ -17,9 +17,8 @@ from farthing.fields import number, positive
 from farthing.models.fidelity_kernels import FORGETTING, TimeDecay
 from farthing.models.fitting import fit, hyperparameter_posterior
 from farthing.models.gp import GP, condition
-from farthing.models.kernels import SCALE, SE, Constant, Kernel
+from farthing.models.kernels import SCALE, SE, Constant, Kernel, Parameter
 from farthing.models.linalg import Array, IntArray
-from farthing.models.parameters import Parameter
 from farthing.online.ce_gp_ucb import Matrix
 from farthing.online.context import Query, RoundContext
 from farthing.online.model import NOISE, Lookup

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.online.worlds import World
-from farthing.models.threads import one_thread
+from farthing.models.linalg import one_thread
 from farthing.online import OnlineStrategy
 from farthing.online.strategy import Observation
 

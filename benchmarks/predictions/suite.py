@@ -16,7 +16,7 @@ from pathlib import Path
 from benchmarks.predictions.recorded import Recorded, recorded_studies
 from benchmarks.provenance import commit
 from benchmarks.records import results_path
-from farthing.models.threads import one_thread
+from farthing.models.linalg import one_thread
 from farthing.strategies.shared.cost_model import predicted_cost
 from farthing.trials import History, Prediction, State, Suggestion, Trial
 from farthing.trials.events import began_its_worker

@@ -18,12 +18,9 @@ from threadpoolctl import threadpool_limits
 from benchmarks.bars import Bar, Result, at_most
 from benchmarks.problems.synthetic import hartmann_6
 from benchmarks.spread import Spread
-from farthing.models.fitting import fit, hyperparameter_posterior
-from farthing.models.kernels import SE
-from farthing.models.likelihood import HyperparameterPosterior
+from farthing.models.fitting import HyperparameterPosterior, Standardise, fit, hyperparameter_posterior
+from farthing.models.kernels import SE, Parameter
 from farthing.models.linalg import Array
-from farthing.models.parameters import Parameter
-from farthing.models.transforms import Standardise
 
 DIMENSION = 6
 SIZES, QUICK_SIZES = (25, 50, 100, 200, 400), (25, 50, 100)

@@ -14,7 +14,7 @@ from benchmarks.speed._simulated_cluster import waiting_share
 from benchmarks.speed.thinking import SPACES
 from benchmarks.spread import Spread
 from farthing import Budget, LogEI, RunningTrial, Study
-from farthing.models.threads import one_thread
+from farthing.models.linalg import one_thread
 from farthing.running.suggestions import SuggesterInThread
 from farthing.testing import SimulatedExecutor
 

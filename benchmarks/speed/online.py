@@ -15,8 +15,7 @@ import numpy as np
 from benchmarks.bars import Bar, Result, at_most
 from benchmarks.spread import Spread
 from farthing.models.kernels import Matern32
-from farthing.models.linalg import Array
-from farthing.models.threads import one_thread
+from farthing.models.linalg import Array, one_thread
 from farthing.online import CEGPUCB, OnlineProblem, Player
 from farthing.online.context import Query, RoundContext
 from farthing.online.strategy import Observation

@@ -17,7 +17,7 @@ from benchmarks.population.ray_pb2 import RayPB2, missing
 from benchmarks.population.tasks import Drifting
 from benchmarks.spread import Spread
 from farthing.costs import Remaining
-from farthing.models.threads import one_thread
+from farthing.models.linalg import one_thread
 from farthing.strategies import Randomness, Strategy
 from farthing.strategies.population import PB2
 from farthing.strategies.population.members import Members

@@ -20,8 +20,7 @@ from benchmarks.provenance import commit
 from benchmarks.records import Record, read_records, results_path
 from benchmarks.resuming import make_missing
 from farthing.acquisition.confidence_bound import ce_gp_ucb_beta
-from farthing.models.linalg import Array, IntArray, cholesky
-from farthing.models.threads import one_thread
+from farthing.models.linalg import Array, IntArray, cholesky, one_thread
 
 SUITE = "tuning-table-a2"
 POINTS, ROUNDS, TRIALS, NOISE = 250, 500, 30, 0.01

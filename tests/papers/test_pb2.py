@@ -13,10 +13,9 @@ from farthing.acquisition.acquisition import with_columns
 from farthing.acquisition.confidence_bound import ConfidenceBound, pb2_beta
 from farthing.costs import Remaining
 from farthing.extending import Randomness, Strategy
-from farthing.models.fitting import fit
+from farthing.models.fitting import HyperparameterPosterior, fit
 from farthing.models.gp import condition
 from farthing.models.kernels import SE, Constant
-from farthing.models.likelihood import HyperparameterPosterior
 from farthing.models.linalg import Array
 from farthing.strategies.population.members import Members
 from farthing.strategies.population.model import MOST_ROWS, fit_changes, kernel_over, observed_changes

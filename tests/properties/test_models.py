@@ -7,10 +7,9 @@ from hypothesis import strategies as st
 from farthing.acquisition.expected_improvement import log_h, log_h_and_slope
 from farthing.acquisition.maximize import Domain, Effort, maximize
 from farthing.models.fidelity_kernels import DataSize, LearningCurve, TimeDecay
-from farthing.models.fitting import fit_gp
+from farthing.models.fitting import Standardise, fit_gp
 from farthing.models.gp import condition
 from farthing.models.kernels import SE, CategoryOverlap, Constant, Matern32, Matern52
-from farthing.models.transforms import Standardise
 
 RADIAL = (SE, Matern32, Matern52)
 cube_values = st.one_of(st.none(), st.sampled_from([0.0, 0.5, 1.0]), st.floats(0, 1))

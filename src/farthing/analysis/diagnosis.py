@@ -10,10 +10,8 @@ import numpy as np
 from farthing.analysis.model import FittedModel, model_of
 from farthing.analysis.sampling import chosen_places
 from farthing.errors import InvalidArgument
-from farthing.models.diagnostics import calibration, variance_shares
-from farthing.models.gp import GP
-from farthing.models.linalg import Array
-from farthing.models.threads import one_thread
+from farthing.models.gp import GP, calibration, variance_shares
+from farthing.models.linalg import Array, one_thread
 from farthing.scalars import Scalar
 from farthing.space.encoding import Encoder
 from farthing.trials import History, Json

@@ -17,13 +17,11 @@ from farthing.analysis.sampling import thinned
 from farthing.analysis.text import html_table, short_params, short_prediction, text_table
 from farthing.errors import InvalidArgument, NoResult
 from farthing.fields import Number
-from farthing.models.fitting import fit, hyperparameter_posterior
+from farthing.models.fitting import Standardise, fit, hyperparameter_posterior
 from farthing.models.gp import GP
 from farthing.models.kernels import Kernel
-from farthing.models.linalg import Array
+from farthing.models.linalg import Array, one_thread
 from farthing.models.sobol import sobol_points
-from farthing.models.threads import one_thread
-from farthing.models.transforms import Standardise
 from farthing.strategies.shared.modelling import kernel_over
 from farthing.strategies.shared.several import compression_beyond, failure_model
 from farthing.strategies.shared.surrogate import Compression, active_rows

@@ -7,10 +7,8 @@ from functools import cached_property
 import numpy as np
 
 from farthing.errors import NoResult
-from farthing.models.diagnostics import LeaveOneOut, leave_groups_out, leave_one_out
-from farthing.models.gp import GP, VALUE
-from farthing.models.linalg import Array, BoolArray, IntArray
-from farthing.models.threads import one_thread
+from farthing.models.gp import GP, VALUE, LeaveOneOut, leave_groups_out, leave_one_out
+from farthing.models.linalg import Array, BoolArray, IntArray, one_thread
 from farthing.space.encoding import Encoder
 from farthing.strategies.multifidelity.curve_model import CurveModel, model_of_curves
 from farthing.strategies.multifidelity.levels import Fidelities

@@ -12,9 +12,8 @@ from farthing.analysis.model import FEWEST, quick_model_of
 from farthing.analysis.sampling import chosen_places
 from farthing.errors import NoResult
 from farthing.models.gp import GP
-from farthing.models.linalg import Array, IntArray
+from farthing.models.linalg import Array, IntArray, one_thread
 from farthing.models.sobol import sobol_points
-from farthing.models.threads import one_thread
 from farthing.space.encoding import Encoder
 from farthing.strategies.shared.modelling import domain_of
 from farthing.trials import History, Json, Params, Problem, State, Trial

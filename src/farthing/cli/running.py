@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from farthing.cli.ending import end, ending_cleanly_on_sigterm
-from farthing.cli.file_trackers import make_trackers
 from farthing.cli.run_plan import RunPlan, store_plan
 from farthing.cli.storages import StorageAddress
+from farthing.cli.study_file import make_trackers
 from farthing.study import Study
 
 

@@ -5,17 +5,19 @@ import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from inspect import Parameter, signature
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from farthing.cli.file_trackers import read_tracker_tables
 from farthing.cli.file_work import FileWork, declared_cost, make_importable
 from farthing.cli.run_plan import RunPlan
 from farthing.costs import WorthRule
 from farthing.errors import InvalidArgument, InvalidFile
 from farthing.fields import Flag, Number, Rule, Several, Text, Whole
 from farthing.fields.rules import Either
+from farthing.names import TRACKER, find_class
 from farthing.running.ask_tell import enqueue_once
+from farthing.running.tracking import Tracker, read_trackers
 from farthing.session import session_of
 from farthing.session.creation import unit_of_cost
 from farthing.space import Space
@@ -299,3 +301,46 @@ def _in_file(path: Path) -> Iterator[None]:
         yield
     except InvalidArgument as error:
         raise InvalidFile(f"In {path}: {error}") from None
+
+
+# ------------------------------------------------------------
+# The trackers of a study file: its tables [[trackers]], checked when it is read and made when it is run.
+
+
+def read_tracker_tables(tables: Mapping[str, Any], *, folder: Path) -> tuple[dict[str, Any], ...]:
+    """The tables, once it is certain that they name trackers and arguments of theirs; their libraries may be absent."""
+    given = tables.get("trackers", [])
+    if not isinstance(given, list) or not all(isinstance(table, Mapping) for table in given):
+        raise InvalidArgument(
+            f"trackers must be a list of tables, got {shown(given)}. Write [[trackers]] above the name of each."
+        )
+    for table in given:
+        _check_tracker(table, folder=folder)
+    return tuple(dict(table) for table in given)
+
+
+def make_trackers(tables: Sequence[Mapping[str, Any]], *, folder: Path) -> tuple[Tracker, ...]:
+    made = []
+    for table in tables:
+        kind = _tracker_class(table, folder=folder)
+        made.append(kind(**{key: one for key, one in table.items() if key != "name"}))
+    return read_trackers(made)
+
+
+def _check_tracker(table: Mapping[str, Any], *, folder: Path) -> None:
+    kind = _tracker_class(table, folder=folder)
+    takes = {
+        name
+        for name, one in signature(kind).parameters.items()
+        if one.kind in (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
+    }
+    refuse_unknown(table, ["name", *sorted(takes)], what=f"Keys of a tracker {table['name']}", error=InvalidArgument)
+
+
+def _tracker_class(table: Mapping[str, Any], *, folder: Path) -> type[Any]:
+    name = table.get("name")
+    if not isinstance(name, str):
+        raise InvalidArgument(f'A tracker must have a name, got {shown(dict(table))}. Write name = "MLflow".')
+    if ":" in name:
+        make_importable(folder)
+    return find_class(name, TRACKER)

@@ -27,9 +27,8 @@ from farthing.cli.large_view import (
     reader_if_large,
     trials_in_flight,
 )
-from farthing.cli.online_view import best_run_text, is_online, online_text
-from farthing.cli.population_view import population_text
 from farthing.cli.run_plan import SETTING
+from farthing.cli.schedule_view import best_run_text, is_online, online_text, population_text
 from farthing.cli.storages import StorageAddress
 from farthing.cli.tables import aligned
 from farthing.cli.terminal_chart import chart

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from farthing.analysis.runs import Curve
-from farthing.plots.scales import scale_for
+from farthing.plots.look import scale_for
 
 # ------------------------------------------------------------
 # Curves in a terminal, drawn with braille dots: two across and four down in each character.

@@ -15,11 +15,10 @@ from functools import cached_property
 import numpy as np
 
 from farthing.costs.expected import WorkRates, begun_at, work_of
-from farthing.models.fitting import fit, hyperparameter_posterior
+from farthing.models.fitting import Standardise, fit, hyperparameter_posterior
 from farthing.models.gp import GP
 from farthing.models.kernels import Kernel
 from farthing.models.linalg import Array, BoolArray, IntArray
-from farthing.models.transforms import Standardise
 from farthing.trials import History, Trial
 from farthing.trials.events import began_its_worker
 

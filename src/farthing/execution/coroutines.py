@@ -17,12 +17,11 @@ from farthing.costs.clock import Clock, SystemClock
 from farthing.errors import InvalidArgument, Pruned, StaleAttempt, TrialFinished
 from farthing.execution.attempts import Attempted, Superseded, check_resume_dir
 from farthing.execution.checkpoints import Checkpoints
-from farthing.execution.executor import Ended, Job, Listener, check_workers
+from farthing.execution.executor import Ended, Job, Listener, News, check_workers
 from farthing.execution.inline import begins_this_process
 from farthing.execution.running_trial import CutShort, RunningTrial
 from farthing.execution.work import as_work, coroutine_of
 from farthing.trials import Attempt, Failure, Outcome, Problem
-from farthing.trials.news import News
 
 log = logging.getLogger("farthing")
 

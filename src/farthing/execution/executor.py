@@ -3,15 +3,34 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
 
 from farthing.execution.checkpoints import Checkpoints
 from farthing.fields import Whole
 from farthing.trials import Attempt, Json, Outcome, Params, Problem, Trial
-from farthing.trials.news import News
+from farthing.trials.measurement import Measurement
+from farthing.trials.prefixes import Eviction
 
 if TYPE_CHECKING:
     from farthing.execution.work import CarriesOut
+
+
+# ------------------------------------------------------------
+# Messages of a running trial: one value, from the work to the records.
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpointed:
+    """A checkpoint of that name is committed."""
+
+    checkpoint: str
+
+
+News: TypeAlias = Measurement | Checkpointed | Eviction
+
+
+# ------------------------------------------------------------
+# The executor.
 
 
 @dataclass(frozen=True)

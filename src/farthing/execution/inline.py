@@ -8,12 +8,11 @@ from farthing.costs.clock import Clock, SystemClock
 from farthing.errors import Pruned, StaleAttempt, TrialFinished, WorkError
 from farthing.execution.attempts import Superseded, run_attempt
 from farthing.execution.checkpoints import Checkpoints
-from farthing.execution.executor import Ended, Job, Listener
+from farthing.execution.executor import Ended, Job, Listener, News
 from farthing.execution.pipeline import PipelineWork
 from farthing.execution.running_trial import CutShort, RunningTrial
 from farthing.execution.work import as_work
 from farthing.trials import Attempt, Outcome, Problem
-from farthing.trials.news import News
 
 _has_worked = False
 """Whether a trial ran in this process itself."""

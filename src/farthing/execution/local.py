@@ -16,10 +16,9 @@ from farthing.errors import InvalidArgument, WorkError
 from farthing.execution.checkpoints import Checkpoints
 from farthing.execution.executor import Ended, Job, Listener, check_workers
 from farthing.execution.platform import worker_environment
-from farthing.execution.sending import packed
 from farthing.execution.slot import Slot
 from farthing.execution.wire import to_bytes
-from farthing.execution.work import as_work
+from farthing.execution.work import as_work, packed
 from farthing.execution.worker_process import WorkerProcess, wait_for_events
 from farthing.trials import Attempt, Json, Problem
 

@@ -10,16 +10,22 @@ from typing import TYPE_CHECKING, Any, SupportsFloat, TypeAlias
 from farthing.costs.clock import Clock, SystemClock
 from farthing.errors import FarthingError, InvalidArgument, InvalidValue, Pruned, WorkError
 from farthing.execution.checkpoints import Checkpoints
-from farthing.execution.curve import fidelity_of_report, next_step
-from farthing.execution.executor import Job
+from farthing.execution.executor import Checkpointed, Job, News
 from farthing.execution.failures import failure_of
 from farthing.execution.meter import Meter
-from farthing.execution.results import Result, is_result, read_gradient, read_report, read_result
+from farthing.execution.results import (
+    Result,
+    fidelity_of_report,
+    is_result,
+    next_step,
+    read_gradient,
+    read_report,
+    read_result,
+)
 from farthing.names import TRACKER, find_class
 from farthing.trials import Failure, Kind, Measurement, Outcome, Problem, State
-from farthing.trials.best_so_far import stops_early
-from farthing.trials.news import Checkpointed, News
 from farthing.trials.prefixes import Eviction
+from farthing.trials.problem import stops_early
 from farthing.validation import explained, no_attribute, refuse_unknown
 
 Send: TypeAlias = Callable[[News], None]

@@ -9,7 +9,7 @@ from typing import Generic, Protocol, TypeVar
 from farthing.costs.clock import Clock
 from farthing.errors import Pruned, StaleAttempt, TrialFinished, WorkError
 from farthing.execution.checkpoints import Checkpoints
-from farthing.execution.executor import Ended, Job, Listener
+from farthing.execution.executor import Checkpointed, Ended, Job, Listener, News
 from farthing.execution.failures import Exit
 from farthing.execution.messages import (
     CUT_SHORT,
@@ -19,14 +19,14 @@ from farthing.execution.messages import (
     Ready,
     Unready,
     WorkerMessage,
+    check_fits,
     job_to_json,
+    message_from_json,
 )
 from farthing.execution.ranks import refusal_in
-from farthing.execution.received import check_fits, message_from_json
 from farthing.execution.wire import BrokenWire, to_bytes
 from farthing.execution.worker_process import last_lines
 from farthing.trials import Attempt, Failure, Json, Kind, Measurement, Outcome, Problem, State
-from farthing.trials.news import Checkpointed, News
 
 STARTS = 3
 """Number of workers in a row that may die before they are ready; more would be an endless loop."""

@@ -16,6 +16,7 @@ from typing import Any, TextIO
 from farthing.errors import WorkError
 from farthing.execution import messages, wire
 from farthing.execution.attempts import Superseded, run_attempt
+from farthing.execution.executor import News
 from farthing.execution.failures import failure_of
 from farthing.execution.messages import (
     Finished,
@@ -30,7 +31,6 @@ from farthing.execution.running_trial import CutShort, RunningTrial
 from farthing.execution.stored_checkpoints import checkpoints_at
 from farthing.execution.work import CarriesOut
 from farthing.trials import Outcome, Problem
-from farthing.trials.news import News
 
 # ------------------------------------------------------------
 # A process beside each worker that ends the worker's group when the coordinator dies.

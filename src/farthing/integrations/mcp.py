@@ -32,8 +32,7 @@ from farthing.costs import Budget
 from farthing.dashboard.security import App, Receive, Scope, Send
 from farthing.errors import FarthingError, InvalidArgument, NoSuggestion, Pruned, StudyExists, StudyNotFound
 from farthing.execution import RunningTrial
-from farthing.execution.curve import fidelity_of_report, next_step
-from farthing.execution.results import read_report
+from farthing.execution.results import fidelity_of_report, next_step, read_report
 from farthing.fields import Number, Whole
 from farthing.running.ask_tell import may_begin, number_of, report_paid
 from farthing.session import Session, session_of

@@ -15,17 +15,15 @@ import numpy as np
 from farthing.costs import Remaining
 from farthing.errors import InvalidArgument, MissingExtra
 from farthing.fields import Number, Whole
-from farthing.models.linalg import IntArray
+from farthing.models.linalg import IntArray, one_thread
 from farthing.models.sobol import BITS
-from farthing.models.threads import one_thread
 from farthing.session.strategy import default_strategy
 from farthing.space import Space
-from farthing.space.columns import Array
-from farthing.space.encoding import Encoder
+from farthing.space.encoding import Array, Encoder
 from farthing.strategies import Randomness, Strategy, as_strategy
 from farthing.strategies.multifidelity.curve_model import CurveModel, model_of_curves
 from farthing.strategies.multifidelity.levels import Fidelities
-from farthing.strategies.shared.design import sobol_unit
+from farthing.strategies.shared.starts import sobol_unit
 from farthing.trials import History, Params
 
 try:

@@ -15,7 +15,7 @@ from farthing.storage import Storage, StudySummary
 from farthing.strategies import Randomness
 from farthing.strategies.shared.starts import is_drawn
 from farthing.trials import History, Params, Problem, State, Trial
-from farthing.trials.learned import EarlierCost, Learned, LearnedStart, RandomResult
+from farthing.trials.events import EarlierCost, Learned, LearnedStart, RandomResult
 from farthing.trials.trial import ADDED, is_by_model
 from farthing.validation import shown
 

@@ -14,9 +14,8 @@ import numpy as np
 
 from farthing.analysis.model import quick_model_of
 from farthing.knowledge.earlier import carried_over
-from farthing.models.linalg import Array
+from farthing.models.linalg import Array, one_thread
 from farthing.models.sobol import sobol_points
-from farthing.models.threads import one_thread
 from farthing.space import Space
 from farthing.trials import History, Params
 

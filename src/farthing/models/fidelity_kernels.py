@@ -7,9 +7,8 @@ from functools import cached_property
 import numpy as np
 from scipy.special import expit, xlogy
 
-from farthing.models.kernels import Correlation, Covariance, Jet, Kernel, zero_jet
+from farthing.models.kernels import Correlation, Covariance, Jet, Kernel, Parameter, zero_jet
 from farthing.models.linalg import Array, IntArray
-from farthing.models.parameters import Parameter
 
 FORGETTING = Parameter("forgetting", median=0.05, spread=1.5, lower=1e-4, upper=0.9, scale="logit")
 W = Parameter("w", median=0.5, spread=1.0, lower=1e-2, upper=1e2)

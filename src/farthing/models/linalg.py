@@ -5,9 +5,17 @@ Factors are lower triangular: K = L Lᵀ. LAPACK is called directly because at t
 """
 
 import logging
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
 from math import sqrt
+from threading import Lock
+from typing import Any
 
 import numpy as np
+import scipy.linalg  # noqa: F401  (loads the libraries that the controller must find)
+import threadpoolctl
 from numpy.typing import NDArray
 from scipy.linalg import lapack
 
@@ -107,3 +115,69 @@ def keep_freed_memory() -> None:
     Without it every temporary matrix is made of fresh pages: a fit at n = 400 then takes twice as long.
     """
     np.empty(2**21)
+
+
+# ------------------------------------------------------------
+# One BLAS thread: at the sizes of tuning, more of them only wait for each other, and sums depend on their number.
+
+
+@cache
+def _controller() -> threadpoolctl.ThreadpoolController:
+    return threadpoolctl.ThreadpoolController()
+
+
+_lock = Lock()
+_inside = 0
+"""How many blocks, of all threads together, are being worked through."""
+_limits: list[Any] = []
+"""The limit in force: set by the first block that begins, undone by the last one that ends."""
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Linear algebra inside the block uses one thread, so that its bits do not depend on the machine's load.
+
+    The limit is the process's: while one thread suggests, another that recommends must not end it.
+    """
+    _enter()
+    try:
+        yield
+    finally:
+        _leave()
+
+
+def _enter() -> None:
+    global _inside
+    with _lock:
+        if _inside == 0:
+            _let_this_thread_decide()
+            _limits.append(_controller().limit(limits=1, user_api="blas"))
+        _inside += 1
+
+
+def _leave() -> None:
+    global _inside
+    with _lock:
+        _inside -= 1
+        if _inside == 0:
+            _let_this_thread_decide()
+            _limits.pop().restore_original_limits()
+            _let_this_thread_decide()
+
+
+def _let_this_thread_decide() -> None:
+    """Later versions of threadpoolctl ignore every thread but the one that set a limit first, as long as it lives."""
+    openblas: Any = getattr(threadpoolctl, "OpenBLASController", None)
+    if hasattr(openblas, "clear_controlling_thread"):
+        openblas.clear_controlling_thread(force=True)
+
+
+def _start_over_in_child() -> None:
+    """A fork has none of its parent's other threads, so no block of theirs will end in it."""
+    global _lock, _inside
+    _lock, _inside = Lock(), 0
+    while _limits:
+        _limits.pop().restore_original_limits()
+
+
+os.register_at_fork(after_in_child=_start_over_in_child)

@@ -19,12 +19,12 @@ from farthing.models.kernels import (
     Kernel,
     Matern32,
     Matern52,
+    Parameter,
     Radial,
     default_lengthscale,
     zero_jet,
 )
 from farthing.models.linalg import Array
-from farthing.models.parameters import Parameter
 from farthing.trials import Json
 
 # ------------------------------------------------------------

@@ -11,7 +11,7 @@ import numpy as np
 
 from farthing.costs import Clock
 from farthing.errors import InvalidArgument, InvalidValue
-from farthing.models.threads import one_thread
+from farthing.models.linalg import one_thread
 from farthing.online import OnlineProblem, OnlineStrategy, Play, Player
 from farthing.online.strategy import Observation, Skilled, Undoing, begun
 from farthing.trials import Json, Params

@@ -5,8 +5,7 @@ from itertools import combinations
 from typing import Any
 
 from farthing.analysis.front import Attained, Front, FrontPoint, attained_along, keeps_limits
-from farthing.plots.look import ACCENT, MUTED, SHADES, add_legend, set_plain_ticks
-from farthing.plots.scales import is_wide
+from farthing.plots.look import ACCENT, MUTED, SHADES, add_legend, is_wide, set_plain_ticks
 from farthing.trials import History
 from farthing.trials.objectives import Bound, Objective, bounds_of, values_of
 

@@ -1,11 +1,10 @@
 """How all panels look: one palette, light grids, no frames."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from farthing.analysis.runs import last_of_runs, ranked_runs
-from farthing.plots.scales import is_wide
 from farthing.trials import History, Prediction, State, Trial
 
 INK, MUTED, GRID = "#22313f", "#7b8794", "#e6e9ed"
@@ -163,3 +162,22 @@ def mark_failures(axes: Any, places: Sequence[Any], history: History) -> None:
     heights = [0.985 if history.problem.minimize else 0.015] * len(places)
     transform = axes.get_xaxis_transform()
     axes.plot(places, heights, "x", color=FAILED, markersize=5, markeredgewidth=1.2, transform=transform, clip_on=False)
+
+
+# ------------------------------------------------------------
+# Whether numbers are better seen by their logarithms.
+
+
+WIDE = 30.0
+"""A positive range whose ends differ by more than this factor is drawn on a logarithmic axis."""
+
+
+def is_wide(numbers: Iterable[float]) -> bool:
+    """Whether a logarithmic axis shows these numbers better than a linear one."""
+    ordered = sorted(numbers)
+    return bool(ordered) and ordered[0] > 0 and ordered[-1] / ordered[0] > WIDE
+
+
+def scale_for(numbers: Iterable[float]) -> Callable[[float], float]:
+    """From a number to its place on the axis that suits them all."""
+    return math.log10 if is_wide(numbers) else float

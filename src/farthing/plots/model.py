@@ -10,7 +10,7 @@ from farthing.analysis.diagnosis import Diagnosis, Slice, diagnose
 from farthing.analysis.model import REACH
 from farthing.analysis.one_value import by_value
 from farthing.analysis.text import short_params
-from farthing.models.diagnostics import calibration
+from farthing.models.gp import calibration
 from farthing.models.linalg import Array, BoolArray
 from farthing.plots.figure import (
     MAIN_HEIGHT,
@@ -26,12 +26,12 @@ from farthing.plots.look import (
     SHADES,
     add_legend,
     is_failed,
+    is_wide,
     mark_failures,
     set_plain_ticks,
     set_value_axis,
 )
 from farthing.plots.parameters import places, set_parameter_axis
-from farthing.plots.scales import is_wide
 from farthing.space import Choice
 from farthing.space.parameters import Parameter
 from farthing.study import Study

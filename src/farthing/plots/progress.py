@@ -13,12 +13,12 @@ from farthing.plots.look import (
     area,
     draw_expected,
     is_failed,
+    is_wide,
     mark_failures,
     set_plain_ticks,
     set_value_axis,
     set_whole_ticks,
 )
-from farthing.plots.scales import is_wide
 from farthing.trials import History, Trial
 
 

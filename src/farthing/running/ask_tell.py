@@ -10,9 +10,9 @@ from farthing.costs import Budget, Clock, Remaining
 from farthing.costs.expected import has_paid
 from farthing.errors import InvalidArgument, InvalidParams, InvalidValue
 from farthing.execution import Job, RunningTrial
-from farthing.execution.curve import fidelity_of_report, next_step
+from farthing.execution.executor import News
 from farthing.execution.inline import begins_this_process
-from farthing.execution.results import GRADIENT, read_gradient, read_report
+from farthing.execution.results import GRADIENT, fidelity_of_report, next_step, read_gradient, read_report
 from farthing.fields import Flag, Several, Text
 from farthing.running.stopping import Stopping, end_beyond
 from farthing.scalars import as_int
@@ -20,7 +20,7 @@ from farthing.session import Session
 from farthing.session.folder import StudyFiles
 from farthing.session.records import Records, Taken
 from farthing.strategies import Randomness, Strategy
-from farthing.strategies.shared.design import draw
+from farthing.strategies.shared.starts import draw
 from farthing.trials import (
     Attempt,
     Failure,
@@ -34,9 +34,8 @@ from farthing.trials import (
     Trial,
     rate_of,
 )
-from farthing.trials.best_so_far import stops_early
 from farthing.trials.measurement import cost_amount, finite_number
-from farthing.trials.news import News
+from farthing.trials.problem import stops_early
 from farthing.validation import refuse_non_mapping, refuse_unknown, shown, spelled_out
 
 Told: TypeAlias = float | Mapping[str, float]

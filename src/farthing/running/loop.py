@@ -12,6 +12,7 @@ from farthing.costs import Budget, Clock, Remaining
 from farthing.costs.expected import expected_cost
 from farthing.errors import StaleAttempt, StorageError, TrialFinished, WorkError
 from farthing.execution import Checkpoints, Ended, Executor, Job
+from farthing.execution.executor import News
 from farthing.execution.failures import is_for_want_of_room
 from farthing.running.stopping import IDLE, FirstFailures, Limits, Stopped, Stopping, StopReason, end_beyond
 from farthing.running.suggestions import (
@@ -28,7 +29,6 @@ from farthing.session.turns import Answer
 from farthing.session.upkeep import CheckpointCollector, collect_leftovers
 from farthing.strategies import Strategy
 from farthing.trials import Attempt, History, Json, Measurement, State, Trial
-from farthing.trials.news import News
 from farthing.trials.prefixes import Eviction
 
 if TYPE_CHECKING:

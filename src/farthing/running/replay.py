@@ -10,11 +10,11 @@ from farthing.analysis.runs import Change, Schedule
 from farthing.errors import InvalidArgument, WorkError
 from farthing.execution import CarriesOut, Checkpoints, Job, RunningTrial, Work, as_work
 from farthing.execution.attempts import run_attempt
+from farthing.execution.executor import News
 from farthing.execution.stored_checkpoints import checkpoints_at
 from farthing.session.folder import folder_path
 from farthing.space import Choice, Fidelity, Space
 from farthing.trials import Attempt, Measurement, Problem, State
-from farthing.trials.news import News
 
 
 @dataclass(frozen=True)

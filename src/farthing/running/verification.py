@@ -102,7 +102,7 @@ def _predicted_cost(history: History, suggestion: Suggestion, source: Trial | No
     """As declared, or learnt from the costs so far; None where nothing was paid."""
     problem = history.problem
     if problem.declared_cost is None:
-        from farthing.models.threads import one_thread
+        from farthing.models.linalg import one_thread
         from farthing.strategies.shared.cost_model import predicted_cost
 
         with one_thread():

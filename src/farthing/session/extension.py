@@ -7,7 +7,7 @@ from farthing.errors import InvalidParams, InvalidSpace
 from farthing.space import Space
 from farthing.strategies import Strategy
 from farthing.trials import History, Trial
-from farthing.trials.extension import Extension
+from farthing.trials.events import Extension
 from farthing.validation import listed, refuse_non_mapping, refuse_unknown
 
 MOST_DIFFERENCES = 4

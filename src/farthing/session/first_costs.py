@@ -5,10 +5,10 @@ from statistics import median
 import numpy as np
 
 from farthing.costs.learned import LearnedCost, Paid, learn_cost
-from farthing.models.threads import one_thread
+from farthing.models.linalg import one_thread
 from farthing.strategies.shared.modelling import kernel_over
 from farthing.trials import History, Params, Prediction, Problem, State
-from farthing.trials.learned import Learned
+from farthing.trials.events import Learned
 
 FEWEST = 3
 """Costs below which nothing is predicted, as in `strategies/shared/cost_model.py`."""

@@ -62,7 +62,7 @@ class Prices:
         decade, dearest = history.decade, max((trial.cost for trial in history[-LATEST:]), default=0.0)
         if left > NEAR * dearest or (decade is not None and decade < LEAST_DECADE):
             return suggestion
-        from farthing.models.threads import one_thread
+        from farthing.models.linalg import one_thread
         from farthing.strategies.shared.cost_model import predicted_cost
 
         with one_thread():
@@ -126,7 +126,7 @@ class Prices:
         last = next((point for point in reversed(new) if point.value is not None and COST not in point.metrics), None)
         if last is None:
             return list(new)
-        from farthing.models.threads import one_thread
+        from farthing.models.linalg import one_thread
         from farthing.strategies.shared.cost_model import full_price
 
         with one_thread():

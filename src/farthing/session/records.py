@@ -11,6 +11,7 @@ from farthing.costs import Budget, Clock, Remaining, ResourcePrices, SystemClock
 from farthing.costs.expected import expected_cost
 from farthing.costs.prices import ResourcesLike
 from farthing.errors import FarthingError, HistoryMoved, InvalidArgument
+from farthing.execution.executor import Checkpointed, News
 from farthing.session.leases import Leases, held_interrupts, is_gone, this_process
 from farthing.session.prices import Prices
 from farthing.session.questions import Question, answers_to, with_knowledge
@@ -19,26 +20,28 @@ from farthing.storage import MemoryStorage, Storage, StudyRecord
 from farthing.storage.storage import Changes, FindsLeaders, Leaders, OpensInTurn, ReadsOutlines
 from farthing.strategies import Randomness, Strategy
 from farthing.trials import Attempt, History, Json, Measurement, Outcome, Problem, Rate, State, Suggestion, Trial
-from farthing.trials.best_so_far import with_best_so_far
-from farthing.trials.durations import DURATION, duration_due
 from farthing.trials.events import (
     BUDGET,
     CHANGED,
+    DURATION,
+    EXTENDED,
     IDLE,
+    LEARNED,
     NOISE_DECLARED,
     STOP,
     WITHDRAWN,
     WORKER_BEGAN,
+    Extension,
+    Learned,
     budget_event,
+    duration_due,
     limits_given,
     noise_event,
     worker_event,
 )
-from farthing.trials.extension import EXTENDED, Extension
-from farthing.trials.learned import LEARNED, Learned
-from farthing.trials.news import Checkpointed, News
 from farthing.trials.objectives import COST
 from farthing.trials.prefixes import EVICTED, Eviction
+from farthing.trials.problem import with_best_so_far
 from farthing.validation import shown
 
 MORE_CHOICES = 8

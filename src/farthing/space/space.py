@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from farthing.errors import InvalidParams, InvalidSpace
 from farthing.scalars import Option, Scalar
 from farthing.space import serialization
-from farthing.space.conditions import is_active
 from farthing.space.fidelity import Fidelity
-from farthing.space.parameters import Choice, Parameter
+from farthing.space.parameters import Choice, Parameter, is_active
 from farthing.space.serialization import read_toml, write_toml
 from farthing.space.space_validation import activation_order, check_parts, check_retired, resolve_conditions
 from farthing.space.stages import flatten, local_name

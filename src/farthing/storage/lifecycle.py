@@ -5,7 +5,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from farthing.errors import InvalidArgument, StaleAttempt, TrialFinished
+from farthing.errors import (
+    HistoryMoved,
+    InvalidArgument,
+    StaleAttempt,
+    StudyExists,
+    StudyNotFound,
+    TrialFinished,
+    TrialNotFound,
+)
 from farthing.trials import Attempt, Failure, Measurement, Outcome, Rate, State, Suggestion, Trial, rate_of
 from farthing.trials.measurement import finite_number
 from farthing.validation import spelled_out
@@ -305,3 +313,80 @@ def _order(point: Measurement) -> tuple[int, int]:
 
 def _finite(value: float | None) -> float | None:
     return None if value is None else finite_number(value, what="A value")
+
+
+# ------------------------------------------------------------
+# Checks that every storage makes, in the same words.
+
+
+def study_not_found(name: str) -> StudyNotFound:
+    return StudyNotFound(f"A study must be in the storage, got {name!r}. `farthing list` names those that are.")
+
+
+def study_exists(name: str) -> StudyExists:
+    return StudyExists(f"A study's name must be new, got {name!r} again. Load that study, or choose another name.")
+
+
+def trial_not_found(number: int, *, trials: int) -> TrialNotFound:
+    return TrialNotFound(
+        f"A trial's number must be below the {trials} there are, got {number}. `study.trials` lists them."
+    )
+
+
+def unknown_run(run: int) -> InvalidArgument:
+    return InvalidArgument(f"A run's number must be one that `start_run` gave, got {run}. Start a run first.")
+
+
+def check_expected_trials(expected: int | None, *, trials: int) -> None:
+    if expected is not None and expected != trials:
+        raise HistoryMoved(
+            f"Suggestions are good for the history they were made for, got some for {expected} trials where there are "
+            f"{trials} now. Read the history and suggest again."
+        )
+
+
+def check_resume_from(number: int, *, trials: int) -> None:
+    if not 0 <= number < trials:
+        raise InvalidArgument(
+            f"A trial can continue only one that was opened before, got resume_from={number} where there are "
+            f"{trials} trials. Choose a number of `study.trials`, or leave resume_from out."
+        )
+
+
+# ------------------------------------------------------------
+# The time for which a study has run, without trusting any wall clock.
+#
+# A study has a time of its own, which passes while at least one run is going. A run *began* at some point of it and has
+# lasted *seconds* of its own monotonic clock since, so it has reached the sum of both; the study's time is the furthest
+# that a run has reached. If runs overlap, moments count once, because the later one begins where the earlier one is.
+
+
+@dataclass(frozen=True, slots=True)
+class StudyRun:
+    """`touched_at` is its last sign of life on the storage's clock; its `lease` is 0 once it has ended."""
+
+    began: float
+    seconds: float
+    touched_at: float
+    lease: float
+
+    @property
+    def reached(self) -> float:
+        return self.began + self.seconds
+
+    def reached_at(self, now: float) -> float:
+        """The study's time that it has reached by now: signs of life come three times per lease, and one may be late.
+
+        This is the one place where the storage's clock counts. A step of that clock just then is worth half a lease.
+        """
+        silence = now - self.touched_at
+        return self.reached + (silence if 0.0 <= silence <= self.lease / 2 else 0.0)
+
+
+def seconds_covered(runs: Iterable[StudyRun]) -> float:
+    return max((run.reached for run in runs), default=0.0)
+
+
+def next_beginning(runs: Iterable[StudyRun], *, now: float) -> float:
+    """The second of its study's time at which a run begins that is started now."""
+    return max((run.reached_at(now) for run in runs), default=0.0)

@@ -10,17 +10,21 @@ from farthing.storage import lifecycle
 from farthing.storage.forking import held
 from farthing.storage.invariants import broken_invariants
 from farthing.storage.json_text import as_stored, stored_record, stored_suggestion
-from farthing.storage.lifecycle import Claim, Entry, Moment
-from farthing.storage.runs import StudyRun, next_beginning, seconds_covered
-from farthing.storage.storage import Changes, Choice, Payload, StudyRecord, StudySummary, summary
-from farthing.storage.validation import (
+from farthing.storage.lifecycle import (
+    Claim,
+    Entry,
+    Moment,
+    StudyRun,
     check_expected_trials,
     check_resume_from,
+    next_beginning,
+    seconds_covered,
     study_exists,
     study_not_found,
     trial_not_found,
     unknown_run,
 )
+from farthing.storage.storage import Changes, Choice, Payload, StudyRecord, StudySummary, summary
 from farthing.trials import Attempt, Event, Json, Measurement, Outcome, Rate, State, Suggestion, Trial
 
 

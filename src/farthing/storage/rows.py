@@ -13,8 +13,7 @@ from farthing.errors import FarthingError, StorageError
 from farthing.storage import tables
 from farthing.storage.columns import LARGEST, Columns, damaged
 from farthing.storage.json_text import from_text, mapping_from_text, mappings_from_texts, to_text, values_from_texts
-from farthing.storage.lifecycle import Entry
-from farthing.storage.runs import StudyRun
+from farthing.storage.lifecycle import Entry, StudyRun
 from farthing.storage.storage import StudyRecord
 from farthing.trials import (
     Event,
@@ -28,10 +27,18 @@ from farthing.trials import (
     Suggestion,
     Trial,
 )
-from farthing.trials.durations import DURATION
-from farthing.trials.events import BUDGET, CHANGED, IDLE, NOISE_DECLARED, WORKER_BEGAN
-from farthing.trials.extension import EXTENDED, Extension
-from farthing.trials.learned import LEARNED, Learned
+from farthing.trials.events import (
+    BUDGET,
+    CHANGED,
+    DURATION,
+    EXTENDED,
+    IDLE,
+    LEARNED,
+    NOISE_DECLARED,
+    WORKER_BEGAN,
+    Extension,
+    Learned,
+)
 from farthing.trials.measurement import KINDS, LARGEST_WHOLE
 from farthing.trials.prefixes import EVICTED
 from farthing.validation import shown, spelled_out

@@ -13,14 +13,22 @@ from farthing.errors import StorageError
 from farthing.storage import engines, lifecycle, rows, schema, statements
 from farthing.storage.checking import found_faults
 from farthing.storage.json_text import from_text, stored_record, stored_suggestion, to_text
-from farthing.storage.lifecycle import Claim, Entry
+from farthing.storage.lifecycle import (
+    Claim,
+    Entry,
+    StudyRun,
+    check_expected_trials,
+    next_beginning,
+    seconds_covered,
+    study_exists,
+    study_not_found,
+    unknown_run,
+)
 from farthing.storage.listing import leaders, read_lines, read_trials, summaries
 from farthing.storage.reading import HistoryReader
-from farthing.storage.runs import StudyRun, next_beginning, seconds_covered
 from farthing.storage.storage import Changes, Choice, Leaders, Payload, StudyRecord, StudySummary, TrialLines
 from farthing.storage.study_rows import NothingChanged, StudyRows
 from farthing.storage.transactions import Transactions
-from farthing.storage.validation import check_expected_trials, study_exists, study_not_found, unknown_run
 from farthing.storage.watching import HolderWatch, LeaseWatch, Renewal
 from farthing.trials import Attempt, Event, Json, Measurement, Outcome, Problem, Rate, Suggestion, Trial, noted
 

@@ -10,9 +10,16 @@ from sqlalchemy.exc import IntegrityError
 from farthing.costs import Clock, SystemClock
 from farthing.storage import rows, statements
 from farthing.storage.columns import damaged
-from farthing.storage.lifecycle import Entry, Moment, require_current, stamped
+from farthing.storage.lifecycle import (
+    Entry,
+    Moment,
+    check_resume_from,
+    require_current,
+    stamped,
+    study_not_found,
+    trial_not_found,
+)
 from farthing.storage.measurement_rows import all_curves
-from farthing.storage.validation import check_resume_from, study_not_found, trial_not_found
 from farthing.storage.watching import Renewal
 from farthing.trials import Attempt, Measurement, Suggestion, Trial
 

@@ -2,7 +2,7 @@
 
 `trial.paid_until` and `trial.renewed_at` are on the monotonic clock of the attempt's owner: only their difference, and
 whether `renewed_at` has changed, mean anything to others; `study.suggester_renewed_at` is of the same kind. A run has
-`began` and `seconds`, as `storage.runs` has it. `rate` is what a measured second costs, where seconds have a price;
+`began` and `seconds`, as `storage.lifecycle` has it. `rate` is the price of a measured second, where seconds have one;
 `labels` are those of the workers of each attempt.
 """
 

@@ -16,12 +16,12 @@ import pytest
 from farthing.costs import Budget
 from farthing.errors import Pruned, StaleAttempt, StorageError, TrialFinished
 from farthing.execution import Checkpoints, Executor, Job, RunningTrial, as_work
+from farthing.execution.executor import Checkpointed, News
 from farthing.execution.work import Work
 from farthing.space import Fidelity, Float, Space
 from farthing.strategies.plain.random import Random
 from farthing.study import Study
 from farthing.trials import Attempt, Measurement, Outcome, Problem, State
-from farthing.trials.news import Checkpointed, News
 from farthing.trials.prefixes import Eviction
 
 PLAIN = Problem(Space({"lr": Float(0.0, 1.0)}), value="error")

@@ -13,13 +13,12 @@ from farthing.costs import Clock, FakeClock
 from farthing.errors import InvalidArgument, Pruned, StaleAttempt, TrialFinished
 from farthing.execution import CarriesOut, Checkpoints, Ended, Job, RunningTrial
 from farthing.execution.attempts import run_attempt
-from farthing.execution.executor import Listener, check_workers
+from farthing.execution.executor import Listener, News, check_workers
 from farthing.fields import Number
 from farthing.session.questions import Question
 from farthing.session.turns import Answer
 from farthing.storage import MemoryStorage
 from farthing.trials import Attempt, Failure, Measurement, Outcome, Problem, State
-from farthing.trials.news import News
 
 LONG = 1e9
 """Seconds of a lease that never ends: in virtual time nobody renews."""

@@ -21,7 +21,7 @@ from farthing.strategies import Randomness, Strategy, strategy_from_json
 from farthing.strategies.plain.random import Random
 from farthing.study import Study
 from farthing.trials import History, Params, State, Suggestion, Trial
-from farthing.trials.extension import as_suggested
+from farthing.trials.events import as_suggested
 
 MIXED_SPACE = Space(
     {

@@ -19,10 +19,10 @@ from typing import Any
 from farthing.analysis.runs import Schedule
 from farthing.errors import InvalidArgument, WorkError
 from farthing.execution import Checkpoints, Ended, InlineExecutor, Job, ProcessExecutor, RunningTrial, Trainable
+from farthing.execution.executor import News
 from farthing.fields import Whole
 from farthing.running.replay import problem_of
 from farthing.trials import Attempt, Measurement, Params, State
-from farthing.trials.news import News
 from farthing.validation import shown
 
 FIDELITY = "steps"

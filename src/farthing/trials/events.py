@@ -1,13 +1,20 @@
-"""Events of a history: what was declared, asked for or changed beside its trials."""
+"""Events of a history: all that was declared, asked for, learnt or changed beside its trials."""
 
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from itertools import islice
+from statistics import median
+from typing import TYPE_CHECKING, Any
 
-from farthing.trials.suggestion import Json
-from farthing.trials.trial import Trial
+from farthing.errors import StorageError
+from farthing.scalars import with_tuples
+from farthing.space import Space
+from farthing.trials.problem import Problem
+from farthing.trials.suggestion import Json, Params
+from farthing.trials.trial import State, Trial
+from farthing.validation import shown
 
 if TYPE_CHECKING:
     from farthing.trials.history import Event, History
@@ -192,3 +199,216 @@ def is_to_stop(events: "Sequence[Event]") -> bool:
     """Whether the last request to stop still stands."""
     last = next((event.kind for event in reversed(events) if event.kind in (STOP, WITHDRAWN)), None)
     return last == STOP
+
+
+# ------------------------------------------------------------
+# How long a full trial takes, to a power of ten, as the study decided it.
+#
+# How much a strategy thinks follows from it. Measured seconds differ from one day to the next, and a suggestion that
+# followed from them could not be made again. So they are rounded to a power of ten, and that is decided once, after the
+# first results, and again after fixed numbers of them.
+
+
+DURATION = "duration decided"
+"""The kind of event. Its payload has the `decade`, the power of ten of the seconds of a full trial, the number of
+`results` after which it was due, and the number of `trials` that there were."""
+DUE_AFTER = (5, 50, 200, 1000)
+"""Results after which it is decided."""
+JUDGED = 15
+"""Results of which the median is taken, the latest; a guess, not tuned."""
+STAYS_WITHIN = 0.75
+"""A decade stays unless it is further off than this. Half of one would let a study between two of them change."""
+
+
+def decade_of(events: "Sequence[Event]") -> int | None:
+    """The power of ten that was decided last; None if none was. If two processes decided at once, the first counts."""
+    decided = [event.payload for event in events if event.kind == DURATION]
+    return next((int(one["decade"]) for one in decided if one["results"] == decided[-1]["results"]), None)
+
+
+def duration_due(history: "History") -> dict[str, Json] | None:
+    """The payload of the event that the study lacks; None if it lacks none, or its cost does not come from a clock."""
+    due = max((results for results in DUE_AFTER if results <= history.results), default=0)
+    decided = max((event.payload["results"] for event in history.events if event.kind == DURATION), default=0)
+    if due <= decided or not history.problem.measures_cost:
+        return None
+    done = (trial for trial in reversed(history) if trial.state is State.DONE)
+    seconds = [full for trial in islice(done, JUDGED) if (full := _seconds_of_full(history, trial)) > 0.0]
+    if not seconds:
+        return None
+    return {"decade": _decade(median(seconds), history.decade), "results": due, "trials": len(history)}
+
+
+def share_trained(history: "History", trial: Trial) -> float:
+    """The share of a full trial that this one adds to the run it continues."""
+    before = 0.0 if trial.resume_from is None else history.reach(history[trial.resume_from])
+    return max(0.0, history.reach(trial) - before)
+
+
+def _decade(seconds: float, before: int | None) -> int:
+    exponent = math.log10(seconds)
+    return before if before is not None and abs(exponent - before) <= STAYS_WITHIN else round(exponent)
+
+
+def _seconds_of_full(history: "History", trial: Trial) -> float:
+    share = share_trained(history, trial)
+    return seconds_taken(history.problem, trial) / share if share > 0.0 else 0.0
+
+
+def seconds_taken(problem: Problem, trial: Trial) -> float:
+    """The seconds of a trial: its cost if that is time, else by the storage's clock."""
+    if problem.cost_is_time:
+        return trial.cost
+    return max(0.0, (trial.finished_at or trial.began_at) - trial.began_at)
+
+
+# ------------------------------------------------------------
+# A space that grew while its study went on.
+
+
+EXTENDED = "space extended"
+"""The kind of event that says so; its payload is an `Extension`."""
+
+
+@dataclass(frozen=True)
+class Extension:
+    """From `before` to `after`, once there were that many `trials`.
+
+    `fill` has the values that trials of the old space had, without saying so, of the new parameters.
+    """
+
+    before: Space
+    after: Space
+    fill: Mapping[str, Any]
+    trials: int
+
+    def to_json(self) -> dict[str, Json]:
+        return {
+            "before": self.before.to_json(),
+            "after": self.after.to_json(),
+            "fill": dict(self.fill),
+            "trials": self.trials,
+        }
+
+    @classmethod
+    def from_json(cls, form: Mapping[str, Any]) -> "Extension":
+        before, after = Space.from_json(form["before"]), Space.from_json(form["after"])
+        return cls(before, after, form["fill"], form["trials"])
+
+    def filled(self, params: Params) -> Params:
+        """The params in the new space: parameters that are active there and have no value get theirs."""
+        absent = [name for name in self.after.active_names(params) if name not in params]
+        if unknown := [name for name in absent if name not in self.fill]:
+            raise StorageError(
+                f"A stored trial must have a value of {unknown[0]!r}, got {shown(dict(params))}. "
+                "Restore the database from a copy."
+            )
+        missing = {name: self.fill[name] for name in absent}
+        return {name: {**params, **missing}[name] for name in self.after.parameters if name in {**params, **missing}}
+
+
+def extensions_of(events: "Iterable[Event]") -> tuple[Extension, ...]:
+    """In the order in which they happened."""
+    return tuple(Extension.from_json(event.payload) for event in events if event.kind == EXTENDED)
+
+
+def filled(trial: Trial, extensions: Sequence[Extension]) -> Trial:
+    """The trial as one of the space of today; a trial that has all its params is returned as it is."""
+    params = trial.params
+    for extension in extensions:
+        if any(name not in params for name in extension.after.active_names(params)):
+            params = extension.filled(params)
+    return trial if params is trial.params else replace(trial, suggestion=replace(trial.suggestion, params=params))
+
+
+def as_suggested(trial: Trial, space: Space) -> Trial:
+    """The trial as one of the space that it was suggested in."""
+    params = {name: value for name, value in trial.params.items() if name in space.parameters}
+    return replace(trial, suggestion=replace(trial.suggestion, params=params))
+
+
+# ------------------------------------------------------------
+# Knowledge from earlier studies, frozen as an event, so that replay needs no other study.
+
+
+LEARNED = "learned from earlier studies"
+"""The kind of event; its payload is a `Learned`. Of several, which two processes may log at once, the first counts."""
+
+
+@dataclass(frozen=True)
+class LearnedStart:
+    """The best configuration of an earlier study, as one of today's space."""
+
+    params: Params
+    source: str
+
+
+@dataclass(frozen=True)
+class RandomResult:
+    """The value that a configuration of an earlier study's initial design had, and its share of the full fidelity."""
+
+    source: str
+    reach: float
+    value: float
+
+
+@dataclass(frozen=True)
+class EarlierCost:
+    """The cost of a run of an earlier study from nothing to that share of the full fidelity."""
+
+    params: Params
+    reach: float
+    cost: float
+
+
+@dataclass(frozen=True)
+class Learned:
+    """`starts` are in the order in which they are tried; `sources` names every study that was learnt from."""
+
+    sources: tuple[str, ...]
+    starts: tuple[LearnedStart, ...] = ()
+    random: tuple[RandomResult, ...] = ()
+    costs: tuple[EarlierCost, ...] = ()
+
+    def to_json(self) -> dict[str, Json]:
+        return {
+            "sources": list(self.sources),
+            "starts": [asdict(one) for one in self.starts],
+            "random": [asdict(one) for one in self.random],
+            "costs": [asdict(one) for one in self.costs],
+        }
+
+    @classmethod
+    def from_json(cls, form: Mapping[str, Any]) -> "Learned":
+        return cls(
+            tuple(form["sources"]),
+            tuple(LearnedStart(with_tuples(one["params"]), one["source"]) for one in form["starts"]),
+            tuple(RandomResult(**one) for one in form["random"]),
+            tuple(EarlierCost(with_tuples(one["params"]), one["reach"], one["cost"]) for one in form["costs"]),
+        )
+
+    def filled(self, fill: Callable[[Params], Params]) -> "Learned":
+        """The same in a space that has grown."""
+        return replace(
+            self,
+            starts=tuple(replace(one, params=fill(one.params)) for one in self.starts),
+            costs=tuple(replace(one, params=fill(one.params)) for one in self.costs),
+        )
+
+    def summary(self) -> str:
+        """`3 starts from digits-may, digits-june`"""
+        count = len(self.starts)
+        names = dict.fromkeys(start.source for start in self.starts) or self.sources
+        return f"{count} start{'' if count == 1 else 's'} from {', '.join(names)}"
+
+
+def learned_of(events: "Iterable[Event]") -> Learned | None:
+    payload = next((event.payload for event in events if event.kind == LEARNED), None)
+    return None if payload is None else Learned.from_json(payload)
+
+
+def random_by_source(results: Sequence[RandomResult]) -> dict[str, list[RandomResult]]:
+    found: dict[str, list[RandomResult]] = {}
+    for result in results:
+        found.setdefault(result.source, []).append(result)
+    return found

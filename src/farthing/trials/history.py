@@ -9,22 +9,26 @@ from operator import attrgetter
 from typing import Any, TypeVar, overload
 
 from farthing.errors import TrialNotFound
-from farthing.trials.best_so_far import ended_early, fidelity_known
-from farthing.trials.durations import DURATION, decade_of
 from farthing.trials.events import (
     BUDGET,
+    DURATION,
+    EXTENDED,
     NOISE_DECLARED,
     CodeChanges,
+    Learned,
+    as_suggested,
     budgets_known,
+    decade_of,
+    extensions_of,
+    filled,
     is_noisy,
     is_to_stop,
+    learned_of,
     limits_in_force,
     stop_requests,
 )
-from farthing.trials.extension import EXTENDED, as_suggested, extensions_of, filled
-from farthing.trials.learned import Learned, learned_of
 from farthing.trials.memos import CostSoFar, Memo, Memos
-from farthing.trials.problem import Problem
+from farthing.trials.problem import Problem, ended_early, fidelity_known
 from farthing.trials.suggestion import Json, Params
 from farthing.trials.trial import IN_FLIGHT, State, Trial, is_added
 

@@ -28,9 +28,7 @@ from farthing.dashboard.routes import ENDPOINTS
 from farthing.dashboard.security import Access
 from farthing.errors import FarthingError
 from farthing.storage import open_storage, tables
-from farthing.trials.durations import DURATION
-from farthing.trials.events import BUDGET, CHANGED, NOISE_DECLARED
-from farthing.trials.learned import LEARNED
+from farthing.trials.events import BUDGET, CHANGED, DURATION, LEARNED, NOISE_DECLARED
 from farthing.trials.prefixes import EVICTED
 
 STORED = Path(__file__).parents[2] / "data" / "stored_studies.db"

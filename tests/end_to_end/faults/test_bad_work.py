@@ -21,10 +21,10 @@ import farthing as ft
 from farthing.costs import FakeClock
 from farthing.errors import WorkError
 from farthing.execution import Checkpoints, Job, ProcessExecutor, local, slot
+from farthing.execution.executor import Checkpointed
 from farthing.space import Choice, Float, Space
 from farthing.storage import open_storage
 from farthing.trials import Attempt, Measurement, Problem, State
-from farthing.trials.news import Checkpointed
 
 TIME_LIMIT = 0.3
 """Only for work that never ends: on a busy machine the rest may need any time."""

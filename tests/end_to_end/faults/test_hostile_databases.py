@@ -14,9 +14,7 @@ import farthing as ft
 from farthing.cli.app import farthing as program
 from farthing.errors import FarthingError
 from farthing.storage import open_storage
-from farthing.trials.events import BUDGET, CHANGED, NOISE_DECLARED
-from farthing.trials.extension import EXTENDED
-from farthing.trials.learned import LEARNED
+from farthing.trials.events import BUDGET, CHANGED, EXTENDED, LEARNED, NOISE_DECLARED
 from farthing.trials.prefixes import EVICTED
 
 SPACE = ft.Space({"x": ft.Float(0, 1)}, fidelities={"epochs": ft.Fidelity(1, 9, integer=True, trace=True)})

@@ -11,10 +11,10 @@ import farthing as ft
 from farthing.cli.file_work import FileWork
 from farthing.cli.study_file import read_study_file
 from farthing.execution import Checkpoints, Job
+from farthing.execution.executor import News
 from farthing.running.ask_tell import enqueue_once
 from farthing.session import session_of
 from farthing.trials import Attempt, Problem
-from farthing.trials.news import News
 
 STUDY = """
 [study]

@@ -8,9 +8,9 @@ import pytest
 
 from farthing.costs import FakeClock
 from farthing.execution import Checkpoints, Job, RunningTrial
+from farthing.execution.executor import Checkpointed, News
 from farthing.space import Fidelity, Float, Space
 from farthing.trials import Attempt, Measurement, Problem
-from farthing.trials.news import Checkpointed, News
 from farthing.trials.prefixes import Eviction
 
 EPOCHS = {"epochs": Fidelity(2, 10, integer=True, trace=True), "data": Fidelity(0.1, 1.0)}

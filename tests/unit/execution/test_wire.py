@@ -6,16 +6,16 @@ import threading
 import pytest
 
 from farthing.execution import wire
+from farthing.execution.executor import Checkpointed
 from farthing.execution.messages import (
     Finished,
     Ready,
     Unready,
+    message_from_json,
     message_to_json,
 )
-from farthing.execution.received import message_from_json
 from farthing.execution.wire import HEADER, BrokenWire, Mailbox, to_bytes
 from farthing.trials import Failure, Measurement, Outcome, State
-from farthing.trials.news import Checkpointed
 from farthing.trials.prefixes import Eviction
 
 

@@ -17,8 +17,7 @@ with warnings.catch_warnings():  # linear_operator calls torch.jit.script when i
     from gpytorch.kernels import MaternKernel, RBFKernel, ScaleKernel
 
 from farthing.models.fidelity_kernels import DataSize, LearningCurve, TimeDecay
-from farthing.models.kernels import SE, CategoryOverlap, Constant, Kernel, Matern32, Matern52
-from farthing.models.parameters import Priors
+from farthing.models.kernels import SE, CategoryOverlap, Constant, Kernel, Matern32, Matern52, Priors
 
 CUBE, CATEGORIES, FIDELITY, TIME = (0, 1, 2), (3, 4), 5, 6
 WIDTH = 7

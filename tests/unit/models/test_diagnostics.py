@@ -1,8 +1,7 @@
 import numpy as np
 import pytest
 
-from farthing.models.diagnostics import calibration, leave_one_out, variance_shares
-from farthing.models.gp import condition
+from farthing.models.gp import calibration, condition, leave_one_out, variance_shares
 from farthing.models.kernels import SE, CategoryOverlap, Constant
 
 

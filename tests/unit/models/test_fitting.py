@@ -2,11 +2,9 @@ import numpy as np
 import pytest
 from unit.models.problems import PROBLEMS, draw_rows, draw_theta
 
-from farthing.models.fitting import fit, fit_gp, hyperparameter_posterior, starting_points
+from farthing.models.fitting import Standardise, fit, fit_gp, hyperparameter_posterior, starting_points
 from farthing.models.gp import as_values
-from farthing.models.kernels import SE, Constant, Matern52
-from farthing.models.parameters import Parameter
-from farthing.models.transforms import Standardise
+from farthing.models.kernels import SE, Constant, Matern52, Parameter
 
 
 def smooth_problem(n, seed=0, noise=0.05):

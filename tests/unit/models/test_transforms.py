@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from farthing.models.transforms import Standardise
+from farthing.models.fitting import Standardise
 
 
 def test_standardised_values_have_zero_mean_and_unit_deviation():

@@ -5,7 +5,7 @@ import pytest
 import farthing as ft
 from farthing.running.suggestions import is_long_to_wait, queued_ahead, suggested_together
 from farthing.trials import History, Measurement, Problem, State, Suggestion, Trial
-from farthing.trials.durations import DURATION
+from farthing.trials.events import DURATION
 from farthing.trials.history import Event
 
 PROBLEM = Problem(ft.Space({"x": ft.Float(0, 1)}))

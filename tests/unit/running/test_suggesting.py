@@ -17,7 +17,7 @@ import pytest
 import farthing as ft
 from farthing.costs import EFFORT_LEVELS, Remaining
 from farthing.extending import Randomness, Strategy
-from farthing.models.threads import one_thread
+from farthing.models.linalg import one_thread
 from farthing.running.suggestions import AnsweringThread
 from farthing.session.questions import KNEW, Knowledge, Question, running_then
 from farthing.session.turns import Answer

@@ -5,7 +5,7 @@ import pytest
 from farthing.costs import FakeClock
 from farthing.space import Float, Space
 from farthing.storage import MemoryStorage, StudyRecord
-from farthing.storage.runs import StudyRun, next_beginning, seconds_covered
+from farthing.storage.lifecycle import StudyRun, next_beginning, seconds_covered
 from farthing.trials import Problem
 
 NOW, LEASE = 1000.0, 60.0

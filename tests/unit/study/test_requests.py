@@ -10,8 +10,7 @@ import farthing as ft
 from farthing.errors import InvalidArgument, NoSuggestion
 from farthing.storage import MemoryStorage
 from farthing.testing import check_replay
-from farthing.trials.durations import DURATION
-from farthing.trials.events import BUDGET, STOP, WITHDRAWN
+from farthing.trials.events import BUDGET, DURATION, STOP, WITHDRAWN
 
 SPACE = ft.Space({"x": ft.Float(0, 1)})
 

@@ -4,7 +4,7 @@ import pytest
 
 import farthing as ft
 from farthing.errors import InvalidParams, StorageError
-from farthing.trials.extension import Extension
+from farthing.trials.events import Extension
 
 BEFORE = ft.Space({"x": ft.Float(0, 1), "kind": ft.Choice("a", "b")})
 AFTER = ft.Space({"x": ft.Float(0, 1), "kind": ft.Choice("a", "b"), "z": ft.Float(0, 1)})

@@ -6,7 +6,7 @@ import pytest
 
 import farthing as ft
 from farthing.trials import History, Measurement, Problem, State, Suggestion, Trial
-from farthing.trials.durations import DURATION, decade_of, duration_due, share_trained
+from farthing.trials.events import DURATION, decade_of, duration_due, share_trained
 from farthing.trials.history import Event
 
 PLAIN = Problem(ft.Space({"x": ft.Float(0, 1)}))

@@ -21,10 +21,9 @@ from farthing.execution.ray.declaration import RayExecutor
 from farthing.execution.ray.place import CALLS_AT_ONCE, SECONDS_TO_LEAVE, RayPlace, farthing_version, python_version
 from farthing.execution.ray.remote_worker import SECONDS_TO_END, WAKE, Bell, RemotePlace, RemoteWorker, check_node
 from farthing.execution.ray.resources import Bundles, Resources
-from farthing.execution.sending import packed
 from farthing.execution.slot import Slot
 from farthing.execution.wire import to_bytes
-from farthing.execution.work import as_work
+from farthing.execution.work import as_work, packed
 from farthing.execution.worker_process import import_path
 from farthing.trials import Attempt, Json, Problem
 

@@ -40,7 +40,7 @@ def with_newcomers(rungs: Rungs, numbers: range, rng: Randomness, *, random_shar
     ]
     if rung is None or all(is_kept):
         return first
-    from farthing.models.threads import one_thread
+    from farthing.models.linalg import one_thread
 
     choose = _by_model if rungs.history.problem.is_simple else _by_models
     with one_thread():

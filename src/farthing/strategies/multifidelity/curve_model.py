@@ -9,13 +9,16 @@ from operator import mul
 import numpy as np
 
 from farthing.models.fidelity_kernels import DataSize, LearningCurve
-from farthing.models.fitting import fit, hyperparameter_posterior, sample_hyperparameters
+from farthing.models.fitting import (
+    HyperparameterPosterior,
+    Standardise,
+    fit,
+    hyperparameter_posterior,
+    sample_hyperparameters,
+)
 from farthing.models.gp import GP, VALUE
-from farthing.models.kernels import SE, Constant, Kernel, Matern52
-from farthing.models.likelihood import HyperparameterPosterior
+from farthing.models.kernels import SE, Constant, Kernel, Matern52, Parameter
 from farthing.models.linalg import Array, BoolArray, IntArray
-from farthing.models.parameters import Parameter
-from farthing.models.transforms import Standardise
 from farthing.space import Float, Space
 from farthing.strategies.multifidelity.levels import Fidelities
 from farthing.strategies.multifidelity.loss_scale import LossScale, RawLoss, loss_scale

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from farthing.costs import Remaining
 from farthing.fields import whole
-from farthing.models.threads import one_thread
+from farthing.models.linalg import one_thread
 from farthing.strategies.multifidelity.ascent import choose_together
 from farthing.strategies.multifidelity.basket import Basket
 from farthing.strategies.multifidelity.context import read_context

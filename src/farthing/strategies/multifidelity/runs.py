@@ -12,8 +12,8 @@ import numpy as np
 
 from farthing.errors import StorageError
 from farthing.trials import History, Params, Problem, State, Trial
-from farthing.trials.best_so_far import ended_early, fidelity_known
 from farthing.trials.memos import places_changed
+from farthing.trials.problem import ended_early, fidelity_known
 from farthing.validation import shown
 
 if TYPE_CHECKING:

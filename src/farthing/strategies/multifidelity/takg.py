@@ -113,7 +113,7 @@ class TraceKG(Strategy):
         starts = random_starts(history, budget, min(count, starts_left(history, budget)), rng)
         if len(starts) == count:
             return starts
-        from farthing.models.threads import one_thread
+        from farthing.models.linalg import one_thread
 
         with one_thread():
             is_in_haste = budget.effort == EFFORT_LEVELS[-1]
@@ -124,7 +124,7 @@ class TraceKG(Strategy):
         """The best value measured along a single trace, elsewhere predicted at full fidelity, with its prediction."""
         if not history.done:
             return None
-        from farthing.models.threads import one_thread
+        from farthing.models.linalg import one_thread
         from farthing.strategies.multifidelity.recommending import recommend_seen
 
         with one_thread():

@@ -11,16 +11,14 @@ from farthing.acquisition.maximize import Effort
 from farthing.costs import EFFORT_LEVELS, EffortLevel, Remaining
 from farthing.fields import whole
 from farthing.models.kernels import Kernel
-from farthing.models.linalg import Array
-from farthing.models.threads import one_thread
+from farthing.models.linalg import Array, one_thread
 from farthing.strategies.pipeline.context import ChosenRow, PipelineContext, PipelineState
 from farthing.strategies.pipeline.purchases import Layout, due_class, purchases_of
 from farthing.strategies.pipeline.stage_costs import DeclaredCosts, price_stages
-from farthing.strategies.shared.design import sobol_unit
 from farthing.strategies.shared.effort import effort_level
 from farthing.strategies.shared.guessing import NEAR, NOTE, RANDOM, guided_units, has_guesses, is_near
 from farthing.strategies.shared.modelling import Observations, kernel_over, observe
-from farthing.strategies.shared.starts import next_starts
+from farthing.strategies.shared.starts import next_starts, sobol_unit
 from farthing.strategies.shared.strategy import Randomness, Strategy
 from farthing.strategies.shared.surrogate import Compression, Surrogate, fit_surrogate
 from farthing.trials import History, Json, Params, Suggestion

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, ClassVar
 
 from farthing.costs import Remaining
 from farthing.fields import whole
-from farthing.strategies.shared.design import new_ones
 from farthing.strategies.shared.effort import effort_level, seconds_of_a_trial, share_left
 from farthing.strategies.shared.guessing import believed
-from farthing.strategies.shared.starts import designed, next_starts, starts_in_vain
+from farthing.strategies.shared.starts import designed, new_ones, next_starts, starts_in_vain
 from farthing.strategies.shared.strategy import Randomness, Strategy
 from farthing.trials import History, Json, Params, Suggestion
 
@@ -53,7 +52,7 @@ class LogEI(Strategy):
             Suggestion(one.params, full, note=one.noted()) for one in design if new is None or one.params in new
         ]
         if len(suggestions) < count:
-            from farthing.models.threads import one_thread
+            from farthing.models.linalg import one_thread
 
             with one_thread():
                 suggestions += self._by_model(history, seen, budget, count - len(suggestions), rng)
@@ -149,7 +148,7 @@ class EIPerCost(LogEI):
         """None where the model pays."""
         if budget == Remaining(effort=budget.effort):
             return None
-        from farthing.models.threads import one_thread
+        from farthing.models.linalg import one_thread
         from farthing.strategies.shared.evolution import evolved
 
         if (short := short_trials(self, history, budget)) is None:
@@ -167,7 +166,7 @@ class EIPerCost(LogEI):
         return FEWEST_COSTS if may_end and self._is_steered(history, seen) else whole
 
     def _is_steered(self, history: History, seen: "Observations") -> bool:
-        from farthing.models.threads import one_thread
+        from farthing.models.linalg import one_thread
 
         with one_thread():
             costs = self._cost_model(history, seen, is_frugal=False)

@@ -38,7 +38,7 @@ class CMAES(Strategy):
     sigma: float = number(0.3, above=0.0, most=1.0)
 
     def suggest(self, history: History, budget: Remaining, count: int, rng: Randomness) -> Sequence[Suggestion]:
-        from farthing.models.threads import one_thread
+        from farthing.models.linalg import one_thread
         from farthing.strategies.shared.evolution import seed_at
 
         space, numbers = history.problem.space, range(len(history), len(history) + count)

@@ -11,7 +11,7 @@ from farthing.costs import Remaining
 from farthing.errors import InvalidArgument
 from farthing.fields import whole
 from farthing.space import Choice, Float, Int, Space
-from farthing.space.conditions import is_active
+from farthing.space.parameters import is_active
 from farthing.space.space_validation import activation_order
 from farthing.strategies.shared.strategy import Randomness, Strategy
 from farthing.trials import History, Params, Suggestion

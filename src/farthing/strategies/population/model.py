@@ -8,12 +8,10 @@ import numpy as np
 
 from farthing.acquisition.acquisition import with_columns
 from farthing.models.fidelity_kernels import TimeDecay
-from farthing.models.fitting import fit, hyperparameter_posterior
+from farthing.models.fitting import Standardise, fit, hyperparameter_posterior
 from farthing.models.gp import GP
-from farthing.models.kernels import SE, CategoryOverlap, Constant, Kernel
+from farthing.models.kernels import SE, CategoryOverlap, Constant, Kernel, Parameter
 from farthing.models.linalg import Array
-from farthing.models.parameters import Parameter
-from farthing.models.transforms import Standardise
 from farthing.space.encoding import Encoder
 from farthing.strategies.population.members import Members, interval_of, is_success
 from farthing.strategies.shared.surrogate import last_fit

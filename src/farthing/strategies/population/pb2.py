@@ -31,7 +31,7 @@ class PB2(PopulationStrategy):
         return cls(**{"box": None, **arguments})
 
     def explore(self, replacements: Replacements, rng: Randomness) -> list[Pick]:
-        from farthing.models.threads import one_thread
+        from farthing.models.linalg import one_thread
         from farthing.strategies.population.model import fit_changes, observed_changes
         from farthing.strategies.population.picking import Picking
 

@@ -22,9 +22,8 @@ from farthing.errors import InvalidArgument
 from farthing.fields import Whole, number, whole
 from farthing.space import Fidelity, Space
 from farthing.strategies.population.members import Members, interval_of, is_success, members_of, repeat_of
-from farthing.strategies.shared.design import draw
 from farthing.strategies.shared.guessing import has_guesses
-from farthing.strategies.shared.starts import guided, next_starts
+from farthing.strategies.shared.starts import draw, guided, next_starts
 from farthing.strategies.shared.strategy import Randomness, Recommendation, Strategy
 from farthing.trials import History, Json, Params, Prediction, Suggestion, Trial
 

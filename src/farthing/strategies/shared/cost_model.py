@@ -18,8 +18,7 @@ import numpy as np
 
 from farthing.costs.expected import begun_at, has_paid, rate_of, work_of
 from farthing.costs.learned import LearnedCost, Paid, Setup, learn_cost, learn_setup
-from farthing.models.diagnostics import leave_one_out
-from farthing.models.gp import GP, condition
+from farthing.models.gp import GP, condition, leave_one_out
 from farthing.models.kernels import Kernel, Matern52
 from farthing.models.linalg import Array, BoolArray
 from farthing.space import Space

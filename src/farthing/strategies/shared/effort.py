@@ -1,6 +1,6 @@
 """How much a suggestion may think, so that suggesting takes a tenth of the time of the trials.
 
-No clock decides. What a trial takes is a power of ten that the study decided and stored (`trials/durations.py`), what
+No clock decides. What a trial takes is a power of ten that the study decided and stored (`trials/events.py`), what
 a suggestion takes is a figure of its strategy (`Strategy.thinking`), and the rest are counts: the same seed gives the
 same study on a busy machine, and after a kill.
 """
@@ -12,7 +12,7 @@ from math import fsum, inf
 from farthing.costs import EFFORT_LEVELS, Budget, EffortLevel, Remaining
 from farthing.strategies.shared.strategy import Strategy
 from farthing.trials import History, Problem, State, Trial
-from farthing.trials.durations import share_trained
+from farthing.trials.events import share_trained
 from farthing.trials.memos import places_changed
 
 FREE = 2.0

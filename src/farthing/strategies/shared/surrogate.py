@@ -4,13 +4,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from farthing.models.fitting import fit, hyperparameter_posterior
+from farthing.models.fitting import HyperparameterPosterior, Standardise, fit, hyperparameter_posterior
 from farthing.models.gp import GP
-from farthing.models.kernels import Kernel
-from farthing.models.likelihood import HyperparameterPosterior
+from farthing.models.kernels import Kernel, Parameter
 from farthing.models.linalg import Array, IntArray
-from farthing.models.parameters import Parameter
-from farthing.models.transforms import Standardise
 from farthing.trials import History, Prediction, noted
 
 # ------------------------------------------------------------

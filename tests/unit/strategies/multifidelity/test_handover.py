@@ -17,8 +17,7 @@ from farthing.strategies.multifidelity.skill import (
     something_is_learnt,
 )
 from farthing.trials import Failure, History, Measurement, Params, Problem, State, Suggestion, Trial
-from farthing.trials.durations import DURATION
-from farthing.trials.events import BUDGET, budget_event
+from farthing.trials.events import BUDGET, DURATION, budget_event
 from farthing.trials.history import Event
 
 EPOCHS = ft.Fidelity(1, 27, integer=True, trace=True)

@@ -14,8 +14,7 @@ from farthing.strategies.shared.effort import (
     seconds_of_a_trial,
 )
 from farthing.trials import History, Measurement, Problem, State, Suggestion, Trial
-from farthing.trials.durations import DURATION
-from farthing.trials.events import BUDGET, budget_event
+from farthing.trials.events import BUDGET, DURATION, budget_event
 from farthing.trials.history import Event
 
 PROBLEM = Problem(ft.Space({"x": ft.Float(0, 1)}))

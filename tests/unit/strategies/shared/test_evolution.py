@@ -19,7 +19,7 @@ from farthing.strategies.shared.evolution import (
     population_of,
 )
 from farthing.trials import Event, History, Params, Problem, State, Suggestion, Trial
-from farthing.trials.extension import EXTENDED, Extension
+from farthing.trials.events import EXTENDED, Extension
 
 SQUARE = ft.Space({"x": ft.Float(-2, 2), "y": ft.Float(-2, 2)})
 MIXED = ft.Space({"x": ft.Float(0, 1), "n": ft.Int(1, 50), "kind": ft.Choice("a", "b", "c", "d")})

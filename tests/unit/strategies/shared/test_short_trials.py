@@ -11,7 +11,7 @@ from farthing.extending import Randomness
 from farthing.strategies.plain.bayesian import MANY, short_trials
 from farthing.strategies.shared.evolution import NOTE, is_evolving
 from farthing.trials import History, Measurement, Problem, State, Suggestion, Trial
-from farthing.trials.durations import DURATION, duration_due
+from farthing.trials.events import DURATION, duration_due
 from farthing.trials.history import Event
 
 SPACE = ft.Space({"x": ft.Float(0, 1), "y": ft.Float(0, 1)})
