@@ -9,9 +9,10 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from farthing.trials import Json
+if TYPE_CHECKING:
+    from farthing.trials import Json
 
 LONGEST_INLINE = 1000
 """Characters of a text that stands in the JSON; a longer one is a part of its own."""
@@ -50,7 +51,7 @@ class Parts:
         return len(self.paths) - 1
 
 
-def take_apart(thing: object, parts: Parts) -> Json:
+def take_apart(thing: object, parts: Parts) -> "Json":
     """The JSON form of plain data, whose parts are added to `parts`; NotPlain says what has none."""
     try:
         return _taken_apart(thing, parts)
@@ -58,7 +59,7 @@ def take_apart(thing: object, parts: Parts) -> Json:
         raise NotPlain(type(thing), "It is nested too deeply, or holds itself: make it flat.") from None
 
 
-def put_together(form: Json, parts: Parts) -> Any:
+def put_together(form: "Json", parts: Parts) -> Any:
     """The data that `take_apart` took apart."""
     if not isinstance(form, dict):
         return form
@@ -66,7 +67,7 @@ def put_together(form: Json, parts: Parts) -> Any:
     return _READERS[kind](content, parts)
 
 
-def _taken_apart(thing: object, parts: Parts) -> Json:
+def _taken_apart(thing: object, parts: Parts) -> "Json":
     writer = _WRITERS.get(type(thing))
     if writer is not None:
         return writer(thing, parts)
@@ -84,36 +85,36 @@ def _taken_apart(thing: object, parts: Parts) -> Json:
     raise NotPlain(thing)
 
 
-def _write_int(number: int, parts: Parts) -> Json:
+def _write_int(number: int, parts: Parts) -> "Json":
     return number if abs(number) < LARGEST_INLINE else {"int": hex(number)}
 
 
-def _write_float(number: float, parts: Parts) -> Json:
+def _write_float(number: float, parts: Parts) -> "Json":
     return number if math.isfinite(number) else {"float": repr(number)}
 
 
-def _write_text(text: str, parts: Parts) -> Json:
+def _write_text(text: str, parts: Parts) -> "Json":
     return text if len(text) <= LONGEST_INLINE else {"text": parts.add_blob(text.encode("utf-8", "surrogatepass"))}
 
 
-def _write_sequence(things: list[Any] | tuple[Any, ...], parts: Parts) -> Json:
+def _write_sequence(things: list[Any] | tuple[Any, ...], parts: Parts) -> "Json":
     return {type(things).__name__: [take_apart(thing, parts) for thing in things]}
 
 
-def _write_dict(things: dict[Any, Any], parts: Parts) -> Json:
+def _write_dict(things: dict[Any, Any], parts: Parts) -> "Json":
     unfit = next((key for key in things if not isinstance(key, str | int | float | bool | None)), None)
     if unfit is not None:
         raise NotPlain(unfit, "Keys must be text or numbers.")
     return {"dict": [[take_apart(key, parts), take_apart(thing, parts)] for key, thing in things.items()]}
 
 
-def _write_path(path: Path, parts: Parts) -> Json:
+def _write_path(path: Path, parts: Parts) -> "Json":
     if path.is_symlink() or not path.exists():
         raise NotPlain(path, "A path must be that of a file or a folder which the stage wrote.")
     return {"path": parts.add_path(path)}
 
 
-def _write_numpy(thing: Any, parts: Parts) -> Json:
+def _write_numpy(thing: Any, parts: Parts) -> "Json":
     import numpy as np
 
     if type(thing) is np.ndarray and thing.dtype == object:
@@ -154,7 +155,7 @@ def _read_objects(content: list[Any], parts: Parts) -> Any:
     return object_array([put_together(form, parts) for form in forms], shape, order)
 
 
-def _write_sparse(thing: Any, parts: Parts) -> Json:
+def _write_sparse(thing: Any, parts: Parts) -> "Json":
     name = type(thing).__name__
     if name not in SPARSE:
         raise NotPlain(thing, "Of SciPy's types, CSR and CSC matrices are plain: call .tocsr().")
@@ -174,8 +175,8 @@ def _read_sparse(content: list[Any], parts: Parts) -> Any:
     return matrix
 
 
-def _read_frame(kind: str) -> Callable[[Json, Parts], Any]:
-    def read(content: Json, parts: Parts) -> Any:
+def _read_frame(kind: str) -> Callable[["Json", Parts], Any]:
+    def read(content: "Json", parts: Parts) -> Any:
         from farthing.caching import plain_frames
 
         return plain_frames.put_together(kind, content, parts)
@@ -183,7 +184,7 @@ def _read_frame(kind: str) -> Callable[[Json, Parts], Any]:
     return read
 
 
-_WRITERS: dict[type, Callable[[Any, Parts], Json]] = {
+_WRITERS: dict[type, Callable[[Any, Parts], "Json"]] = {
     type(None): lambda nothing, parts: None,
     bool: lambda truth, parts: truth,
     int: _write_int,

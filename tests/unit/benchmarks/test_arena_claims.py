@@ -6,7 +6,7 @@ from pathlib import Path
 from statistics import fmean, stdev
 
 from benchmarks.records import read_records, results_path
-from benchmarks.tuning.curve_rules import AGAIN, DEFAULT, IN_TIME, LATER, TODAY
+from benchmarks.tuning.curve_rules import AGAIN, DEFAULT, IN_TIME, LATER, RESERVED, SINCE, TODAY
 
 PAGE = (Path(__file__).parents[3] / "docs" / "systems" / "multifidelity.md").read_text()
 BUDGETS = (1, 2, 3, 5, 10)
@@ -98,7 +98,8 @@ def test_differences_to_other_rules_are_those_recorded() -> None:
         key = (row["method"], row["settings"]["allowance"]["amount"])
         found.setdefault(key, {})[row["problem"], row["seed"]] = row["regret"]
     for rule in {method for method, _ in found} - {DEFAULT, IN_TIME, TODAY}:
-        cells, default = [], TODAY if rule in AGAIN else IN_TIME if rule in LATER else DEFAULT
+        later = {**dict.fromkeys(LATER, IN_TIME), **dict.fromkeys(AGAIN, TODAY), **dict.fromkeys(SINCE, RESERVED)}
+        cells, default = [], later.get(rule, DEFAULT)
         for budget in BUDGETS:
             own, others = found.get((default, budget), {}), found.get((rule, budget), {})
             gaps = [own[key] - others[key] for key in own.keys() & others.keys()]
