@@ -40,6 +40,7 @@ COMMANDS = {
     "simulated-cluster": "python -m benchmarks.speed cluster",
     "stopping-outlook": "python -m benchmarks.run stopping",
     "suggesting-ahead": "python -m benchmarks.speed ahead",
+    "tuning-arena-before": "python -m benchmarks.run real-curves --methods TraceKG",
     "tuning-categories": "python -m benchmarks.tuning.categories",
     "tuning-conditional": "python -m benchmarks.tuning.branch_rules",
     "tuning-curve-rules": "python -m benchmarks.tuning.curve_rules",

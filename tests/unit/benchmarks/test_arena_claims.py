@@ -6,6 +6,7 @@ from pathlib import Path
 from statistics import fmean, stdev
 
 from benchmarks.records import read_records, results_path
+from benchmarks.tuning.constants import NOW, named_at
 from benchmarks.tuning.curve_rules import AGAIN, DEFAULT, IN_TIME, LATER, RESERVED, SINCE, TODAY
 
 PAGE = (Path(__file__).parents[3] / "docs" / "systems" / "multifidelity.md").read_text()
@@ -123,3 +124,31 @@ def test_families_that_are_behind_beyond_error_are_those_recorded() -> None:
                 behind.append(f"| {family} | {METHODS[other]} | {budget:g} | {signed(fmean(gaps))} ± {short(error)} |")
     table = PAGE.partition("| family | to | budget |")[2].partition("\n\n")[0]
     assert sorted(behind) == sorted(table.splitlines()[2:])
+
+
+def test_what_the_rules_for_short_budgets_and_sizes_changed_is_recorded() -> None:
+    regrets: dict[str, dict[tuple[float, str, int], float]] = {}
+    for suite in ("tuning-arena-before", "real-curves"):
+        for row in read_records(results_path(suite)):
+            if row["method"] == "TraceKG":
+                key = (row["settings"]["allowance"]["amount"], row["problem"], row["seed"])
+                regrets.setdefault(suite, {})[key] = row["regret"]
+    before, now = regrets["tuning-arena-before"], regrets["real-curves"]
+
+    def change(budget: float, family: str = "") -> list[float]:
+        return [now[key] - before[key] for key in before if key[0] == budget and key[1].startswith(family)]
+
+    def shown(gaps: list[float]) -> str:
+        return f"{signed(fmean(gaps))} ± {short(stdev(gaps) / math.sqrt(len(gaps)))}"
+
+    assert f"at 1 / 2 / 3 / 5 / 10 by {', '.join(shown(change(budget)) for budget in BUDGETS)} (" in PAGE
+    assert f"{', '.join(str(len(change(budget))) for budget in BUDGETS)} pairs)" in PAGE
+    worse = change(10, "rbv2_xgboost")
+    assert f"got worse by {shown(worse).removeprefix('+')}\n({len(worse)} pairs)" in PAGE
+
+
+def test_the_default_gets_no_more_numbers_and_options() -> None:
+    """Sixty-two numbers and ten options before it was judged on real trainings; whoever adds one takes another away."""
+    found = named_at(NOW)
+    assert len(found.numbers) <= 61
+    assert len(found.options) <= 6
