@@ -24,12 +24,11 @@ from farthing.strategies.shared.searching import share_left
 from farthing.trials import History, noted
 
 RESERVE = 0.35
-"""The share of a budget that is kept for comparing. Chosen on the tables of `real-curves-tuning`;
-`docs/systems/multifidelity.md` lists what was tried."""
+"""The share of a budget that is kept for comparing. A guess; `docs/systems/multifidelity.md` has what was tried."""
 REDUCTION = 2.0
-"""From one rung to the next; the best half of a rung goes on. No other was better on the same tables."""
+"""From one rung to the next; the best half of a rung goes on. A guess, no other is on record."""
 LOWEST = 0.1
-"""Of the full fidelity: the lowest rung. Shorter runs are not compared; rungs from a twentieth on were worse."""
+"""Of the full fidelity: the lowest rung. Shorter runs are not compared. A guess, no other is on record."""
 LEAST_DOUBT, DRAWS = 0.1, 256
 """Of `doubt`, below which the model is believed. At the first moment of comparing it was .23 to .84 in eight studies of
 `lm_code` and `mixer_fashion`, .01 to .06 in four of lcbench, and at most .05 in nine of smooth functions."""
