@@ -82,26 +82,11 @@ def by_budget(rows: Iterable[Record], method: str, regret: Callable[[Record], Ma
     return found
 
 
-def tuning_curves() -> str:
-    """A regret above 3 counts as 3."""
-
-    def regret(row: Record) -> Mapping[float, float]:
-        return {float(at): min(worth, 3.0) for at, worth in row.get("normalised_regret", {}).items()
-                if float(at) >= 1.0}  # fmt: skip
-
-    return by_family(by_budget(records("tuning-curves"), "variant", regret), ROWS)
-
-
 SEVERAL = 20
 """Methods that are told in one sentence are fewer; the rules of a record are more."""
 ROWS = frozenset({"taskset-rows", "opda-rows"})
 SIZES = frozenset({"rbv2_svm", "rbv2_xgboost", "iaml_glmnet"})
 TABLES = frozenset({"rows", "forest"})
-
-
-def tuning_real_curves() -> str:
-    rows = records("tuning-real-curves")
-    return by_family(by_budget(rows, "rule", lambda row: {row["budget"]: row["regret"]}), TABLES, ROWS)
 
 
 def tuning_curve_rules() -> str:
@@ -404,13 +389,6 @@ def rules_of_branches() -> str:
     return "\n".join(" ".join(branch_rules.row_of(rule)[2:4]) for rule in branch_rules.rows_by_rule())
 
 
-def looks_elsewhere() -> str:
-    now = {(row["problem"], row["seed"]): row for row in records("conditional") if row["method"] == "log-ei"}
-    both = [(regret_at(now[row["problem"], row["seed"]], 60), regret_at(row, 60))
-            for row in records("tuning-conditional-before")]  # fmt: skip
-    return line(fmean(own) for own in zip(*both, strict=True))
-
-
 def noise() -> str:
     """The logarithm of regret relative to that of LogEI: mean and standard error."""
     parts = []
@@ -428,7 +406,7 @@ def noise() -> str:
 
 STATISTICS: Mapping[str, Callable[[], str]] = {
     "cost-aware": shares_of_suggesting,
-    "conditional": lambda: f"{rules_of_branches()}\n\n{looks_elsewhere()}",
+    "conditional": rules_of_branches,
     "demo-digits": of_seeds("demo-digits", "validation_error", "test_error"),
     "first-hour": first_hours,
     "lightgbm-rounds": of_seeds("lightgbm-rounds", "test_loss"),
@@ -456,9 +434,7 @@ STATISTICS: Mapping[str, Callable[[], str]] = {
     "real-live": live,
     "stopping": lost_by_stopping,
     "tuning-curve-rules": tuning_curve_rules,
-    "tuning-curves": tuning_curves,
     "tuning-probe-rules": lambda: probe_rules.summary(records("tuning-probe-rules")),
-    "tuning-real-curves": tuning_real_curves,
     "tuning-recommended": recommended,
 }
 """By the name of a record."""

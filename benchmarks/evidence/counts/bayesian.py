@@ -24,19 +24,6 @@ COSTS = {
 TOLD_NOTHING = {"random": 3, "log-ei": 3, "optuna-tpe": 2}
 TOLD = {"ei-per-cost": 3, "random": 1, "optuna-tpe": 1, "flaml-cfo": 2, "flaml-blendsearch": 2}
 """Rivals, and in how many of the kinds of costs they stand."""
-VARIANTS = {
-    "incumbent: least observation instead of least mean": "incumbent: least observation",
-    "losses: the worse half by rank": "losses: worse half by rank",
-    "noise prior: median 1e-5 instead of 1e-3": "noise prior: median 1e-5",
-    "search: four times the points, twice the starts": "search: four times the points, twice the starts",
-    "lengthscale prior: spread 1.7 instead of 1": "lengthscale prior: spread 1.7",
-    "noise prior, and lengthscale spread 1.7": "noise prior, lengthscale spread 1.7",
-    "noise prior, and compression of the worse half": "noise prior, compression",
-    "the same, and lengthscale median 0.5 d^½ with spread 1.7":
-        "noise prior, compression, lengthscale median 0.5 d^½ and spread 1.7",
-    "the same without that, fits kept for 5 % more observations, climbs of 20 calls (as it is)":
-        "noise prior, compression, fits kept for 5 %, shorter climbs",
-}  # fmt: skip
 EVALUATED = ("the default as run has it", "functions", "tables", "measured seconds")
 """Contests that are counted in evaluations."""
 NOISY = "noise of a third of the distance from the best to the median"
@@ -82,10 +69,6 @@ def bayesian() -> Said:
     high = list(runs("cost-aware", COSTS["over orders of magnitude"], "ei-per-cost").values())
     nothing = f"{sum(regret_at(row, 5) >= NOTHING for row in high)} of {len(high)}"
     rules = [(rule.removeprefix("stalled at "), branch_rules.row_of(rule)[-1:]) for rule in branch_rules.rows_by_rule()]
-    cheap = {at: {name: _started(name, str(at)) for name in STARTS} for at in (25, 50)}
-    without = {(row["problem"], row["seed"]): row for row in records("tuning-conditional-before")}
-    differ = [regret_at(found["log-ei", *key], 60) - regret_at(row, 60) for key, row in without.items()]
-    better, worse = sum(gap < -0.001 for gap in differ), sum(gap > 0.001 for gap in differ)
     shares = {kind: [row["suggest_cpu_seconds"] / row["cost"] for one in (COSTS.values() if kind == "all" else (kind,))
                      for row in runs("cost-aware", one, "ei-per-cost").values()]
               for kind in ("all", COSTS["good runs expensive"])}  # fmt: skip
@@ -99,8 +82,6 @@ def bayesian() -> Said:
                   [(method, wrong(method)) for method in ("log-ei", "optuna-tpe", "random")]),
             Table("(benchmarks/results/tuning-conditional.jsonl.xz):", rules),
             Table("and noisy.jsonl.xz for the reported functions):", _noise()),
-            Table("(benchmarks/results/tuning-log-ei.jsonl.xz, whose program was not kept):",
-                  [(label, _variant(name)) for label, name in VARIANTS.items()]),
         ],
         [
             f"with trials of up to 3 ms {_cheap('CMAES', SHORT, NUMBERS)} with CMAES on three functions of numbers, "
@@ -115,7 +96,6 @@ def bayesian() -> Said:
             f"after 30 and after 60: optuna-tpe {branches('optuna-tpe', 30)} and {branches('optuna-tpe', 60)}, "
             f"random {branches('random', 30)} and {branches('random', 60)}.",
             f"the closest are svm/469 and svm-or-xgboost/41212 ({branches('optuna-tpe', 60, 'svm/469')} each after 60)",
-            f"({better}–{len(differ) - better - worse}–{worse}, differences of less than 0.001 being ties)",
             f"it took {percent(median(shares['all']), 1)} of them in the median, and "
             f"{percent(median(shares[COSTS['good runs expensive']]), 1)} on the recorded trainings",
             f"in {ahead[0].partition('–')[0]} of {total} pairs there and {ahead[1].partition('–')[0]} of {total} at 50",
@@ -124,14 +104,6 @@ def bayesian() -> Said:
             f"{costs('ei-per-cost-cheap', 'ei-per-cost', 25, all_kinds[0])} at 25 where costs differ most",
             f"It is level with LogEI, {costs('ei-per-cost', 'log-ei', 25)} at 25 and "
             f"{costs('ei-per-cost', 'log-ei', 50)} at 50 over all tables.",
-            f"without them {cheap[25]['3 starts in a quarter']} at 25 and {cheap[50]['3 starts in a quarter']} at 50: "
-            f"starts at the bound itself ({cheap[25]['3 starts at the bound']}, {cheap[50]['3 starts at the bound']}), "
-            f"four ({cheap[25]['4 starts in a quarter']}, {cheap[50]['4 starts in a quarter']}) or a quarter "
-            f"that grows to the whole range ({cheap[25]['7 starts, from a quarter to all']}, "
-            f"{cheap[50]['7 starts, from a quarter to all']}) were less good.",
-            f"CArBO's lost ({cheap[25]['CArBO after 2 costs']} and {cheap[50]['CArBO after 2 costs']})",
-            f"cheapest 30 % by a plane through log cost were {cheap[25]['a plane, cheapest 30 %']} and "
-            f"{cheap[50]['a plane, cheapest 30 %']} on those tables",
             f"ten seeds: {evaluated('default-by-run', 'log-ei', 60)} after 60 evaluations.",
             f"EIPerCost against LogEI: {evaluated(*by_clock, 30)} after 30, "
             f"{evaluated(*by_clock, 60)} after 60.",
@@ -147,38 +119,6 @@ def _seeds_of_functions() -> Rows:
             own = found.setdefault(row["problem"], {})
             own[row["method"]] = own.get(row["method"], 0) + 1
     return [(name, [f"{min(own.values())}–{max(own.values())}"]) for name, own in found.items()]
-
-
-STARTS = (
-    "3 starts in a quarter",
-    "3 starts at the bound",
-    "4 starts in a quarter",
-    "7 starts, from a quarter to all",
-    "CArBO after 2 costs",
-    "a plane, cheapest 30 %",
-)
-FOR_TUNING = ("hpobench-mlp/segment", "fcnet/parkinsons_telemonitoring", "rbv2_xgboost/38", "rbv2_xgboost/1053")
-
-
-def _started(name: str, at: str) -> str:
-    """Against the design without cheap starts, on the tables for tuning."""
-    found = {
-        (row["starts"], row["costs"], row["problem"], row["seed"]): NOTHING if row["regret"][at] is None
-        else row["regret"][at] for row in records("tuning-cheap-starts") if row["problem"] in FOR_TUNING
-    }  # fmt: skip
-    return wtl(worth - found["even design", *key[1:]] for key, worth in found.items()
-               if key[0] == name and ("even design", *key[1:]) in found)  # fmt: skip
-
-
-def _variant(name: str) -> Sequence[str]:
-    """Pairs of problem and seed after 20, 30 and 45 evaluations, and problems with a better median after 45."""
-    found = {(row["variant"], row["problem"], row["seed"]): row["regret"] for row in records("tuning-log-ei")}
-    own = {key: worth for key, worth in found.items() if key[0] == name}
-    won = wtl(worth[at] - found["start", *key[1:]][at] for key, worth in own.items() for at in ("20", "30", "45"))
-    problems = {key[1] for key in own}
-    medians = {(one, problem): median(worth["45"] for key, worth in found.items() if key[:2] == (one, problem))
-               for one in (name, "start") for problem in problems}  # fmt: skip
-    return [won, f"{sum(medians[name, one] < medians['start', one] for one in problems)} of {len(problems)}"]
 
 
 def _noise() -> Rows:

@@ -1,7 +1,7 @@
 """What the page on multi-fidelity search counts."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from statistics import median
 
 from scipy.stats import binomtest
@@ -56,27 +56,14 @@ def curves() -> Said:
              for at in (0.5, 1, 2)]  # fmt: skip
     as_many = {count: _at_evaluations(count) for count in (8, 10, 12)}
     free = {at: wtl(_as_if_free(at)).split("–") for at in (0.5, 0.8)}
-    bad = sorted(
-        (
-            row["normalised_regret"]["5"]
-            for row in records("tuning-curves")
-            if row["variant"] == "fixed cost the same for all" and "lcbench" in row["problem"]
-        ),
-        reverse=True,
-    )
-    assert abs(sum(bad[:4]) / sum(bad) - 1.0 / 3.0) < 0.02, "a third of all regret"
     speed = json.loads(results_path("speed-takg").with_suffix(".json").read_text(encoding="utf-8"))
     failed = [row["botorch failed on"] for row in speed["figures"]["one suggestion"]]
-    handed = {key: sum(bool(row.get("halved")) for row in own) for key, own in _smooth().items()}
-    lost = {at: wl(_handed_over(at)) for at in ("2", "5", "10")}
     return Said(
         lines=[*_recommended(), *_calibrated()],
         tables=[
             Table("TraceKG wins–ties–losses at 5 |", [
                 (label, [wtl(gaps("mf-curves", long, "TraceKG", method, at)) for at in (5, 10)])
                 for label, method in CURVES.items()]),
-            Table("| halving may decide |", [
-                ("always, by the first row above", [f"{handed[FIRST_ROW]} of {len(_smooth()[FIRST_ROW])}"])]),
         ],
         sentences=[
             f"Against BOCA TraceKG has {one_at_a_time(2)}, {one_at_a_time(4)}, {one_at_a_time(8)} and "
@@ -94,8 +81,6 @@ def curves() -> Said:
             f"{percent(max(shares))} at most.",
             *_first_hour(),
             f"on {sum(failed)} of {2 * len(failed)} histories it failed",
-            f"stays near the best of them: 4 of {len(bad)} studies have a third of all regret at 5.",
-            f"at 2 / 5 / 10 ({lost['2']}, {lost['5']} and {lost['10']}).",
             f"without them is better in {without[0]}, {without[1]} and {without[2]} of 10.",
             f"better with them in {paper[0]}, {paper[1]} and {paper[2]} of 3.",
             f"(better in {_won(as_many[8])}, {_won(as_many[10])} and {_won(as_many[12])} pairs, worse in "
@@ -128,26 +113,6 @@ def without_the_first(row: Record) -> float:
     rest = sum(seconds) - seconds.count(max(seconds)) * max(seconds)
     worked = sum(seconds) * (1.0 / row["suggesting_share"] - 1.0)
     return float(rest / (rest + worked))
-
-
-FIRST_ROW = "halving below 50 % of pairs from three choices on, below 70 % from five on"
-
-
-def _smooth() -> Mapping[str, list[Record]]:
-    """Studies for tuning of curves towards smooth functions, by rule."""
-    found: dict[str, list[Record]] = {}
-    for row in records("tuning-curves"):
-        if row["problem"].startswith("curves of"):
-            found.setdefault(row["variant"], []).append(row)
-    return found
-
-
-def _handed_over(at: str) -> list[float]:
-    now, before = ({(row["problem"], row["seed"]): row["normalised_regret"][at] for row in records("tuning-curves")
-                    if row["variant"] == variant} for variant in (
-                        "the default, studies that are handed over",
-                        "no handing over, studies that are handed over by default"))  # fmt: skip
-    return [now[key] - before[key] for key in now.keys() & before.keys()]
 
 
 def _at_evaluations(count: int) -> list[float]:

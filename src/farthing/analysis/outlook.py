@@ -59,9 +59,7 @@ LEVEL = 0.8
 BACK = 2
 """The upper end of the interval is at least what the last configurations brought, this many times as many as those
 ahead: draws of one model know nothing of what a search learns on its way, and a model is wrong in its own way.
-Chosen on `LogEI` on four functions for tuning and `TraceKG` on the 13 data sets for tuning
-(`benchmarks/results/tuning-outlook.jsonl.xz`, whose program was not kept): without it 44 and 75 % of the gains were
-within, with 1 71 and 80 %, with 2 81 and 87 %."""
+A guess, no other is on record."""
 CAUTION = 2.5
 """Factor of the upper end of what is drawn, before a run is ended by it. What the last ones brought is not asked here:
 it falls only after the gains have ended, and most of what could be saved is spent by then. Chosen on 8 runs of `LogEI`

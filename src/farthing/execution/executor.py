@@ -124,6 +124,10 @@ class Executor(Protocol):
     """Runs jobs. It keeps no record of its own: whatever matters goes through the listener or an outcome.
 
     Nothing that the work does (raise, hang, exit, crash, be killed) ends the executor: it ends one job.
+
+    Two abilities are used where an executor has them. `give_back(after=seconds)` frees what workers hold that have been
+    idle for that long (`running.loop.GivesBack`). `thinking_of(suggest, on_answer)` returns a place for the strategy to
+    think in, instead of a thread (`running.suggestions.GivesTimeToThink`).
     """
 
     @property

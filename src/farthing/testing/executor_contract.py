@@ -13,15 +13,19 @@ from typing import Any, TypeAlias
 
 import pytest
 
-from farthing.costs import Budget
+from farthing.costs import Budget, Remaining
 from farthing.errors import Pruned, StaleAttempt, StorageError, TrialFinished
 from farthing.execution import Checkpoints, Executor, Job, RunningTrial, as_work
 from farthing.execution.executor import Checkpointed, News
 from farthing.execution.work import Work
+from farthing.running.loop import GivesBack
+from farthing.running.suggestions import GivesTimeToThink
+from farthing.session.questions import Question
+from farthing.session.turns import Answer
 from farthing.space import Fidelity, Float, Space
 from farthing.strategies.plain.random import Random
 from farthing.study import Study
-from farthing.trials import Attempt, Measurement, Outcome, Problem, State
+from farthing.trials import Attempt, History, Measurement, Outcome, Problem, State
 from farthing.trials.prefixes import Eviction
 
 PLAIN = Problem(Space({"lr": Float(0.0, 1.0)}), value="error")
@@ -248,6 +252,32 @@ class ExecutorContract:
         executor.close()
         assert executor.running == ()
         executor.close()
+
+    def test_idle_workers_give_back_all_that_they_hold_and_work_again(self, start: Start) -> None:
+        """It matters for an executor with `give_back`; any other just works on."""
+        executor = start(lambda trial: trial.params["lr"])
+        assert outcome(executor, job(0, lr=0.1)).value == 0.1
+        if isinstance(executor, GivesBack):
+            assert executor.give_back(after=0.0) == 0
+        assert outcome(executor, job(1, lr=0.2)).value == 0.2
+
+    def test_a_place_to_think_in_takes_one_question_and_gives_one_answer(self, start: Start) -> None:
+        """It matters for an executor with `thinking_of`."""
+        executor = start(lambda trial: 0.5)
+        if not isinstance(executor, GivesTimeToThink):
+            return
+        asked = Question(History(PLAIN), Remaining(), 1)
+        thinking = executor.thinking_of(lambda question: Answer(question, []), executor.wake)
+        assert (thinking.is_busy, thinking.take()) == (False, None)
+        thinking.ask(asked)
+        assert thinking.is_busy
+        while not thinking.has_answer:
+            executor.wait(Heard())
+        answer = thinking.take()
+        assert answer is not None
+        assert answer.question is asked
+        assert (thinking.is_busy, thinking.take()) == (False, None)
+        thinking.close(waits=True)
 
     def test_a_study_runs_with_it(self, checkpoints: Checkpoints) -> None:
         def work(trial: RunningTrial) -> float:

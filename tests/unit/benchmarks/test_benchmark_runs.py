@@ -192,10 +192,7 @@ def test_the_manifest_says_what_is_in_the_packed_records() -> None:
     assert {path.name for path in RESULTS.glob("*.jsonl.xz")} == {f"{name}.jsonl.xz" for name in manifest}
 
 
-ORPHANS = {
-    *(f"tuning-{of}" for of in ("cheap-starts", "conditional-before", "curves", "guesses", "log-ei", "outlook")),
-    *("pipeline-nuclei", "pipeline-sklearn", "pipeline-synthetic-again", "tuning-real-curves"),
-}
+ORPHANS = {"pipeline-nuclei", "pipeline-sklearn", "pipeline-synthetic-again"}
 """Records whose programs were not kept: they become fewer, and whoever cites them says so."""
 
 

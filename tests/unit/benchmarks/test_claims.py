@@ -227,22 +227,6 @@ def test_what_the_page_says_of_branches_is_recorded() -> None:
         assert f"{other} {conditional_pairs(other, 30)} and {conditional_pairs(other, 60)}" in BAYESIAN
 
 
-def test_what_looks_elsewhere_bring_is_recorded() -> None:
-    rows = {(row["problem"], row["seed"]): row for row in read_records(results_path("tuning-conditional-before"))}
-    pairs = [(conditional()["log-ei"][key], row) for key, row in rows.items()]
-    wrong = [
-        sum(not [step for step in one["steps"] if step["spent"] <= 60][-1]["right"] for one in some)
-        for some in zip(*pairs, strict=True)
-    ]
-    assert f"on the {len(pairs)} of these runs" in BAYESIAN
-    assert f"is wrong in {wrong[1]} runs, with it in {wrong[0]}." in BAYESIAN
-    now, before = (f"{mean(regret(one, 60) for one in some):.3f}"[1:] for some in zip(*pairs, strict=True))
-    assert f"The mean regret is {before} without and {now} with it" in BAYESIAN
-    gaps = [regret(one, 60) - regret(other, 60) for one, other in pairs]
-    better, worse = sum(gap < -0.001 for gap in gaps), sum(gap > 0.001 for gap in gaps)
-    assert f"({better}–{len(gaps) - better - worse}–{worse}, differences" in BAYESIAN
-
-
 def test_the_rules_for_branches_have_the_counts_that_were_recorded() -> None:
     table = rows_after("(`benchmarks/results/tuning-conditional.jsonl.xz`):")
     said = {rule.strip("*"): cells for rule, *cells in table}

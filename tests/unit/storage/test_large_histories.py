@@ -123,6 +123,35 @@ def test_what_is_charged_and_what_failed_are_on_the_bill_of_a_large_history(addr
     assert (charged.costs, wasted.costs) == ({"training": 5.0}, {"failed": 2.0})
 
 
+def trial_of_two_attempts(storage, last):
+    [trial] = storage.open_trials("study", [Suggestion({"x": 0.5})], owner="one", lease=600.0, retries=1)
+    first = [Measurement(cost={"training": 1.0}, sequence=0), Measurement(cost={"training": 2.0}, sequence=1)]
+    again = Outcome(State.FAILED, failure=Failure("no"), measurements=first, retry=True)
+    storage.close_trial("study", Attempt(trial.number, 1), again)
+    claimed = storage.claim_trial("study", owner="two", lease=600.0)
+    assert (claimed.number, claimed.attempt) == (trial.number, 2)
+    storage.close_trial("study", Attempt(trial.number, 2), Outcome(State.DONE, value=0.1, measurements=last))
+
+
+def test_several_attempts_and_savings_are_on_the_bill_of_a_large_history(address, monkeypatch):
+    storage = open_storage(address)
+    trial_of_two_attempts(storage, [Measurement(cost={"training": 4.0}, attempt=2)])
+    trial_of_two_attempts(storage, [])
+    saving = [Measurement(cost={"training": 16.0}, saved={"reuse": 32.0})]
+    storage.add_trial("study", Suggestion({"x": 0.5}), Outcome(State.DONE, value=0.1, measurements=saving))
+    monkeypatch.setattr(measurement_rows, "MANY", 10)
+    *_, again, unpaid, saved = open_storage(address).history("study").trials
+    assert isinstance(again.measurements, UnreadMeasurements)
+    first = [{"training": 1.0}, {"training": 2.0}]
+    assert again.measurements.payments() == ([1, 1, 2], [False] * 3, [*first, {"training": 4.0}])
+    assert again.costs == {"failed": 3.0, "training": 4.0}
+    assert unpaid.measurements.payments() == ([1, 1], [False] * 2, first)
+    assert unpaid.costs == {"failed": 3.0}
+    assert (again.measurements.savings(), unpaid.measurements.savings()) == ([], [])
+    assert saved.measurements.payments() == ([1], [False], [{"training": 16.0}])
+    assert saved.measurements.savings() == [{"reuse": 32.0}]
+
+
 def test_a_large_history_goes_on_as_a_small_one_does(address, monkeypatch):
     other, storage = open_storage(address), open_storage(address)
     plain = other.history("study")

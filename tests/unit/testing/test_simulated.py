@@ -1,11 +1,17 @@
 """A simulated cluster: virtual time, asynchronous workers, faults, through the same loop."""
 
+from collections.abc import Callable
+from pathlib import Path
+
 import pytest
 
 import farthing as ft
 from farthing.errors import InvalidArgument
+from farthing.execution import Checkpoints, as_work
 from farthing.extending import Strategy
-from farthing.testing import Faults, SimulatedExecutor, check_replay
+from farthing.running.suggestions import GivesTimeToThink
+from farthing.testing import ExecutorContract, Faults, SimulatedExecutor, check_replay
+from farthing.testing.executor_contract import PLAIN
 
 SPACE = ft.Space({"x": ft.Float(0, 1)})
 CURVES = ft.Space({"x": ft.Float(0, 1)}, fidelities={"epochs": ft.Fidelity(1, 9, integer=True, trace=True)})
@@ -130,3 +136,13 @@ def test_time_is_spent_by_work_only() -> None:
         SimulatedExecutor(workers=1).spend(1.0)
     with pytest.raises(InvalidArgument, match="probability of a failure"):
         Faults(failure=2.0)
+
+
+def test_the_place_to_think_in_keeps_the_contract_of_executors(tmp_path: Path) -> None:
+    def start(work: Callable[[ft.RunningTrial], float]) -> SimulatedExecutor:
+        executor = SimulatedExecutor(workers=1)
+        executor.take_up(as_work(work), PLAIN, checkpoints=Checkpoints(tmp_path))
+        assert isinstance(executor, GivesTimeToThink)
+        return executor
+
+    ExecutorContract().test_a_place_to_think_in_takes_one_question_and_gives_one_answer(start)

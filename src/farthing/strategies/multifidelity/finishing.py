@@ -24,9 +24,9 @@ from farthing.strategies.multifidelity.runs import Run, loss_up_to, recommendabl
 from farthing.trials import History, noted
 
 REDUCTION = 2.0
-"""From one rung to the next; the best half of a rung goes on. No other was better on the same tables."""
+"""From one rung to the next; the best half of a rung goes on. A guess, no other is on record."""
 LOWEST = 0.1
-"""Of the full fidelity: the lowest rung. Shorter runs are not compared; rungs from a twentieth on were worse."""
+"""Of the full fidelity: the lowest rung. Shorter runs are not compared. A guess, no other is on record."""
 LEAST_DOUBT, DRAWS = 0.1, 256
 """Of `doubt`, below which the model is believed. At the first moment of comparing it was .23 to .84 in eight studies of
 `lm_code` and `mixer_fashion`, .01 to .06 in four of lcbench, and at most .05 in nine of smooth functions."""

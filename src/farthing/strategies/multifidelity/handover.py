@@ -108,7 +108,7 @@ class TracedRungs(Rungs):
 
 
 FIRST_LOOK = 0.05
-"""The share of a training that the first looks have. Chosen on the tables of `real-curves-tuning`, see the docs."""
+"""The share of a training that the first looks have; `docs/systems/multifidelity.md` lists others."""
 FOR_LOOKS = 0.2
 """The share of a budget that all first looks may cost: with less than two trainings they are shorter. With a sixth,
 which shortens them up to 2.4 trainings, one training gained .03 on those tables and two lost .02."""
@@ -157,8 +157,8 @@ def _leaders(history: History, budget: Remaining, count: int) -> list[Suggestion
 
 
 RESERVE, BEGINNING = 0.35, 2.0
-"""The share of a budget beyond so many trainings that is kept for comparing. Chosen on the tables of
-`real-curves-tuning`; `docs/systems/multifidelity.md` lists what was tried."""
+"""The share of a budget beyond so many trainings that is kept for comparing. The second number was chosen on the tables
+of `real-curves-tuning`; of the first, none and a half were level there (`docs/systems/multifidelity.md`)."""
 
 
 def is_reserve(history: History, runs: Sequence[Run], budget: Remaining) -> bool:
@@ -175,10 +175,7 @@ def money_left(history: History, budget: Remaining) -> float:
 
 
 def suggest_starts(history: History, budget: Remaining, count: int, rng: Randomness) -> list[Suggestion]:
-    """Short looks at configurations, and more of the best third of them: what there is before a model.
-
-    Five looks at 13 % of a training, all of one length, cost as much and told less (`docs/systems/multifidelity.md`).
-    """
+    """Short looks at configurations, and more of the best third of them: what there is before a model."""
     found = _halved(history, budget, count, rng, lowest=_first_look(history, budget))
     return [replace(one, note=_note(one, "a start, while nothing is known")) for one in found]
 

@@ -26,7 +26,7 @@ AS_VALUE = 5
 value is a guess from those seen. A guess as well, for functions whose values are far below one."""
 JUDGED, LEAST_SKILL = 16, 0.85
 """The latest choices of a model that are judged, at least half as many, and the share of pairs that they must win.
-These and the numbers above were chosen on the problems for tuning of `docs/systems/multifidelity.md`; it lists others.
+These and the numbers above are guesses; `tuning-curve-rules.jsonl.xz` has the default beside none of it.
 """
 LEAST_DRAWN, MOST_DRAWN = 3, 64
 """Random runs to compare with: the latest ones. The first number is a guess, the second a limit on time; not tuned."""

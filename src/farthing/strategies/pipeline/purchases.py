@@ -9,7 +9,7 @@ import numpy as np
 from farthing.models.linalg import BoolArray
 from farthing.space import Space
 from farthing.space.stages import prefix
-from farthing.trials import History, Params, State, Trial
+from farthing.trials import History, Params, State, Trial, noted
 from farthing.trials.prefixes import is_stage, surviving_prefixes, was_cached
 
 # ------------------------------------------------------------
@@ -114,7 +114,7 @@ def _purchase(trial: Trial, known: int, layout: Layout) -> Purchase:
     stages = [point for point in trial.measurements if is_stage(point)]
     ran = [point.step for point in stages if point.step is not None and not was_cached(point)]
     kept = min(ran, default=known)
-    forced = trial.note.get("forced") if isinstance(trial.note, dict) else None
+    forced = noted(trial.note).get("forced")
     cost = trial.cost if trial.state is State.DONE and trial.cost > 0 else None
     return Purchase(trial.params, min(kept, layout.count - 1), cost, forced if isinstance(forced, int) else None)
 

@@ -74,8 +74,7 @@ def is_near(history: History, place: int, rng: "Randomness") -> bool:
 def wasted_starts(history: History) -> int:
     """The starts near a guess that proved wrong. They do not count: as many random ones are made as without it.
 
-    With the worst guess `TraceKG` has a regret of 0.21 at five trainings so, and of 0.50 if they count; without a guess
-    it is 0.27 (13 data sets for tuning, `benchmarks/results/tuning-guesses.jsonl.xz`, whose program was not kept).
+    So the worst guess costs the first training and little later: `docs/guides/second_study.md`.
     """
     if not has_guesses(history.problem.space) or not is_discredited(history):
         return 0

@@ -38,9 +38,7 @@ CHEAP = "cheap"
 """The key in the note of a start at the cheap end: its place among them."""
 CHEAP_STARTS = 3
 CHEAP_SHARE = 0.25
-"""Number of starts at the cheap end, and the part of an axis that is one. Chosen for `EIPerCost` among 1 to 10 starts
-at the bound or in an eighth, a quarter or a half, on four tables that are not reported, up to 12 seeds each:
-`benchmarks/results/tuning-cheap-starts.jsonl.xz`, whose program was not kept."""
+"""Number of starts at the cheap end, and the part of an axis that is one. Guesses, no others are on record."""
 
 
 @dataclass(frozen=True)

@@ -90,15 +90,14 @@ GROWTH_BEFORE_REFIT = 1.05
 FRUGAL_GROWTH = 1.25
 """Hyperparameters are kept until the observations have grown by this factor; the second is for cheap suggestions.
 
-1.05 was chosen for speed on the tuning problems of `docs/systems/bayesian.md` (64–5–39 with it, 70–5–33 before); 1.25
-is a guess, not tuned.
+Both are guesses, for speed; no others are on record.
 """
 
 NOISE = Parameter("noise", median=1e-5, spread=3.0, lower=1e-6, upper=1.0)
 """A low median, because a model that takes a ripple for noise does not climb it; a wide spread, as little is known.
 
-The median was chosen on the tuning problems of `docs/systems/bayesian.md` (57–18–33 against 1e-3); the spread on a
-made-up noisy function, which is among the tests.
+The median is a guess, no other is on record; the spread was chosen on a made-up noisy function, which is among the
+tests.
 """
 
 EXACT = replace(NOISE, median=NOISE.lower, upper=NOISE.lower)

@@ -19,6 +19,7 @@ from farthing.strategies.multifidelity.skill import (
 from farthing.trials import Failure, History, Measurement, Params, Problem, State, Suggestion, Trial
 from farthing.trials.events import BUDGET, DURATION, budget_event
 from farthing.trials.history import Event
+from farthing.trials.trial import is_by_model
 
 EPOCHS = ft.Fidelity(1, 27, integer=True, trace=True)
 PARAMS = {"x": ft.Float(0, 1), "y": ft.Float(0, 1)}
@@ -87,10 +88,12 @@ def test_a_study_in_which_the_model_cannot_have_skill_is_handed_to_halving(by_ch
     assert {trial.fidelity["epochs"] for trial in starts} == {1}
 
 
-def test_halving_leaves_some_new_configurations_to_the_model(by_chance: History) -> None:
-    starts = [trial for trial in by_chance if is_halved(trial) and trial.resume_from is None]
-    chosen = [trial for trial in starts if "theta" in trial.note]
-    assert len(starts) / 5 <= len(chosen) <= len(starts) / 3
+def test_halving_leaves_every_fourth_new_configuration_to_the_model(by_chance: History) -> None:
+    new = [trial for trial in by_chance if trial.resume_from is None]
+    halved = [place for place, trial in enumerate(new) if is_halved(trial)]
+    assert len(halved) > 12
+    assert [place for place in halved if is_by_model(new[place])] == [place for place in halved if place % 4 == 0]
+    assert not any(is_by_model(trial) for trial in by_chance if is_halved(trial) and trial.resume_from is not None)
 
 
 def test_the_note_says_in_words_why_halving_decides(by_chance: History) -> None:
