@@ -1,17 +1,19 @@
-"""Work on a Ray cluster behaves as it does in processes of one machine: the tests of all executors, once more."""
+"""Work on a Ray cluster behaves as in processes of one machine: the contract, and more tests of all executors."""
 
 import pytest
-from contracts import test_executors as contract
+from contracts import test_executors as alike
 
 from farthing.execution import Checkpoints
 from farthing.execution.ray import RayExecutor
+from farthing.testing import ExecutorContract
+from farthing.testing.executor_contract import PLAIN, Heard
 
 pytestmark = pytest.mark.ray
 
-checkpoints = contract.checkpoints
+checkpoints = alike.checkpoints
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="module", autouse=True)
 def _connected(nodes):
     import ray
 
@@ -20,42 +22,44 @@ def _connected(nodes):
     ray.shutdown()
 
 
-@pytest.fixture
-def processes(_connected, checkpoints: Checkpoints):
-    started = []
+def started(work, problem=PLAIN, *, workers=1, **settings):
+    executor = RayExecutor().start(work, problem, workers=workers, **settings)
+    while executor.free < workers:  # places come one by one
+        executor.wait(Heard())
+    return executor
 
-    def make(work, problem=contract.PLAIN, *, workers=1, **settings):
-        executor = RayExecutor().start(work, problem, workers=workers, checkpoints=checkpoints, **settings)
-        started.append(executor)
-        while executor.free < workers:  # places come one by one
-            executor.wait(contract.Listener())
-        return executor
+
+class TestOnRay(ExecutorContract):
+    def started(self, work, problem, *, checkpoints):
+        return started(work, problem, checkpoints=checkpoints)
+
+
+@pytest.fixture
+def processes(checkpoints: Checkpoints):
+    made = []
+
+    def make(work, problem=PLAIN, *, workers=1, **settings):
+        made.append(started(work, problem, workers=workers, checkpoints=checkpoints, **settings))
+        return made[-1]
 
     yield make
-    for executor in started:
+    for executor in made:
         executor.close()
 
 
 start = processes
 
 ALIKE = [
-    "a_report_is_durable_when_it_returns",
-    "reports_come_in_order_with_their_attempt",
     "params_arrive_as_they_were_sent",
     "an_exception_is_kept_with_the_users_part_of_its_traceback",
-    "an_attempt_that_was_taken_over_is_unwound_without_an_outcome",
     "work_whose_news_is_the_last_is_unwound_with_the_value_that_it_has",
-    "a_listener_that_fails_is_heard_and_not_blamed_on_the_work",
-    "a_checkpoint_is_handed_on",
     "a_checkpoint_that_is_gone_fails_the_job",
-    "a_checkpoint_in_between_is_announced_and_survives_a_failure",
     "charges_replace_measured_seconds",
     "every_shape_of_work_runs",
     "waiting_ends_when_woken",
-    "closing_drops_what_runs_and_may_be_repeated",
     "workers_run_at_the_same_time",
     "what_is_printed_lands_in_the_trials_log",
     "a_worker_starts_in_the_same_folder_and_comes_back_to_it",
 ]
 """Those that depend on where a worker is; each starts one on a node, which takes seconds."""
-globals().update({f"test_{name}": getattr(contract, f"test_{name}") for name in ALIKE})
+globals().update({f"test_{name}": getattr(alike, f"test_{name}") for name in ALIKE})

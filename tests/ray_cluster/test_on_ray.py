@@ -11,7 +11,6 @@ from pathlib import Path
 from shutil import copytree
 
 import pytest
-from contracts.test_executors import PLAIN, TRACED, Listener, job
 from ray_nodes import SECONDS_TO_START, Nodes
 from test_faults import wait_until
 
@@ -19,6 +18,7 @@ import farthing as ft
 from farthing.errors import InvalidArgument, WorkError
 from farthing.execution import Checkpoints
 from farthing.execution.platform import start_of
+from farthing.testing.executor_contract import PLAIN, TRACED, Heard, job
 from farthing.trials import Attempt, State
 
 pytestmark = pytest.mark.ray
@@ -55,7 +55,7 @@ def run(executor, *jobs, listener=None):
     ended = []
     for each in jobs or [job()]:
         executor.submit(each)
-        while not (now := executor.wait(listener or Listener())):
+        while not (now := executor.wait(listener or Heard())):
             pass
         ended += now
     return ended[0] if len(ended) == 1 else ended
@@ -175,7 +175,7 @@ def test_a_continued_trial_stays_on_its_node_and_moves_by_its_checkpoint(start, 
 
     executor = start(count, TRACED, workers=2, resources={"cpu": 2})
     while executor.free < 2:
-        executor.wait(Listener())
+        executor.wait(Heard())
     checkpoints, checkpoint = Checkpoints(tmp_path / "files"), None
     visited = []
     for number in range(4):
@@ -187,7 +187,7 @@ def test_a_continued_trial_stays_on_its_node_and_moves_by_its_checkpoint(start, 
         if number == 2:
             nodes.kill_named(visited[-1])
             while executor.free > 1:
-                executor.wait(Listener(), timeout=0.2)
+                executor.wait(Heard(), timeout=0.2)
     assert len(set(visited[:3])) == 1
     assert visited[3] != visited[0]
     nodes.repair()
