@@ -234,7 +234,10 @@ class Desk:
         return {**found.ledger.to_json(), **self._standing(found)}
 
     def best(self, study: str) -> Form:
-        """The configuration to use, by all results so far, with the value that is expected of it."""
+        """The configuration to use, by all results so far, with the value that is expected of it.
+
+        Where a study has several values it is the knee of their front, and `front` has all the points.
+        """
         found = self._study(study).best
         return {**found.to_json(), "text": str(found)}
 
