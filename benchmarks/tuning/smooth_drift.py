@@ -155,8 +155,8 @@ def strategy(trial: Trial, facts: dict[str, Any]) -> OnlineStrategy:
 
 
 def trials(most: int) -> Iterable[Trial]:
-    """All plays of sensors, and of each world of arms so many."""
-    for world in (*OF_SENSORS, *OF_ARMS):
+    """All plays of sensors, the fewest arms first, and of each world of arms so many."""
+    for world in (*reversed(OF_SENSORS), *OF_ARMS):
         for seed in SEEDS[:most] if world in OF_ARMS else range(PLAYS[world]):
             for model in MODELS:
                 yield from (Trial(world, model, "price", price, seed) for price in PRICES)
