@@ -39,6 +39,7 @@ from benchmarks.resuming import make_missing
 from farthing.models.linalg import Array
 from farthing.online import CEGPUCB, OnlineStrategy
 from farthing.online.ce_gp_ucb import FLOOR
+from farthing.online.context import QueryRule
 from farthing.rules import Bernoulli, Floor, ValueOfInformation
 
 SUITE = "tuning-smooth-drift"
@@ -145,8 +146,9 @@ def result_of(trial: Trial) -> Record:
 
 
 def strategy(trial: Trial, facts: dict[str, Any]) -> OnlineStrategy:
-    coin = Bernoulli(trial.amount)
-    rule = coin if trial.asks == "coin" else Floor(ValueOfInformation(trial.amount), FLOOR)
+    rule: QueryRule = (
+        Floor(ValueOfInformation(trial.amount), FLOOR) if trial.asks == "price" else Bernoulli(trial.amount)
+    )
     known = {key: facts[key] for key in ("scale", "offset") if key in facts}
     if trial.model == "CEGPUCB":
         return CEGPUCB(kernel=facts.get("kernel", "independent"), rule=rule, floor=0.0, **known)
