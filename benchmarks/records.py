@@ -34,6 +34,7 @@ COMMANDS = {
     "online-fashion-mnist": "python examples/2_online.py --compare 3",
     "pipeline-fashion-table": "python -m benchmarks.run pipeline-real",
     "pipeline-nuclei-table": "python -m benchmarks.run pipeline-real",
+    "prompt-dollars": "python -m benchmarks.prompts",
     "ray-overhead": "python -m benchmarks.speed cluster",
     "real-live": "python -m benchmarks.live",
     "simulated-budgets": "python -m benchmarks.simulated.budgets --studies 500",
