@@ -136,7 +136,7 @@ def filled_by_running(functions: Iterable[object]) -> Iterator[None]:
 
     They keep the identities that they begin with, unless code or a file changes meanwhile.
     """
-    before = []
+    before: list[tuple[object, str, set[str]]] = []
     for function in functions:
         with suppress(NotPlain, UnnamedImport):
             before.append((function, *_read(function)))
