@@ -1,4 +1,4 @@
-"""What the example of the guide to prompts makes of its five dollars: what it spends, and which error it finds.
+"""What the example of the guide to prompts makes of its five dollars: what it spends, and how sure it is in the end.
 
     python -m benchmarks.prompts --seeds 20
 
@@ -22,9 +22,10 @@ SUITE = "prompt-dollars"
 BUDGET = 5.0
 EXAMPLE = REPOSITORY / "examples" / "5_prompt.py"
 PRINTED = {
-    "error": re.compile(r"^Best error: ([\d.]+)", re.MULTILINE),
     "spent": re.compile(r"^spent +total +([\d.]+) dollars", re.MULTILINE),
-    "trials": re.compile(r"^trials +done +(\d+)", re.MULTILINE),
+    "questions": re.compile(r"^By (\d+) questions", re.MULTILINE),
+    "low": re.compile(r"(\d+)% to \d+% of the answers are wrong"),
+    "high": re.compile(r"\d+% to (\d+)% of the answers are wrong"),
 }
 
 
