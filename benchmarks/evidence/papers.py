@@ -19,6 +19,7 @@ from benchmarks.evidence.verdicts import SURE, is_ahead, listed, standing, verdi
 from benchmarks.pipelines import near_best
 from benchmarks.problems.data import REPOSITORY
 from benchmarks.records import Record, label_of, read_records, results_path
+from benchmarks.tuning import smooth_drift
 from benchmarks.tuning import table_a2 as readings_of_a2
 
 TEMPLATE, PAGE = Path(__file__).with_name("papers.md"), REPOSITORY / "docs" / "papers.md"
@@ -95,13 +96,6 @@ FIGURE_A2 = (
     "default",
 )
 SENSORS = ("metr-la", "intel", "cmu-light")
-SENSOR_ROWS = (
-    "default",
-    "default's rule, RBF in time",
-    "default's rule, the likelier drift",
-    "CE κ=0.9",
-    "CE κ=0.9, RBF in time",
-)
 TABLE_A3 = {
     "EXP3.R, Ber(0.2)": ".847",
     "ε-greedy, Ber(0.2)": ".873",
@@ -377,16 +371,14 @@ def figure_a2() -> str:
     return _table(["", "sine", "Gaussian", "piecewise"], rows)
 
 
-def sensors() -> str:
-    """The mean reading of what was played, and C_T."""
-    rows = []
-    for method in SENSOR_ROWS:
-        found = [by_method("online-sensors", world, method) for world in SENSORS]
-        cells = [
-            f"{fmean(row['reward'] for row in own):.4g}/{fmean(row['queries'] for row in own):.0f}" for own in found
-        ]
-        rows.append([method, *cells])
-    return _table(["", *SENSORS], rows)
+def drifts() -> str:
+    """What a smooth drift changes at equal measurements."""
+    rows = [row for world in SENSORS for row in smooth_drift.report(world)]
+    return _table(["", *(name for name, _, _ in smooth_drift.COLUMNS)], rows)
+
+
+def plays() -> str:
+    return " / ".join(str(len(smooth_drift.plays(world))) for world in SENSORS)
 
 
 def table_a3() -> str:
@@ -463,7 +455,7 @@ FUNCTIONS: dict[str, Callable[..., str]] = {
             near,
         ),
         *(sure, trials_of_readings, armed_standing),
-        *(table_a1, table_a2, table_a3, figure_a2, sensors),
+        *(table_a1, table_a2, table_a3, figure_a2, drifts, plays),
         *(readings, nearest_reading, cells_near, orders, arms_verdict),
     )
 }

@@ -10,6 +10,7 @@ again.
 
 import argparse
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
@@ -208,10 +209,19 @@ def by_coin(one: str, other: str, world: str, seed: int) -> tuple[float, float] 
 
 @cache
 def by_play() -> dict[tuple[str, str, int], list[Record]]:
+    """By world, model and seed; of plays that all models made at all prices and coins."""
     found: dict[tuple[str, str, int], list[Record]] = {}
+    runs = Counter[tuple[str, int]]()
     for row in read_records(results_path(SUITE)):
         found.setdefault((row["problem"], row["method"], row["seed"]), []).append(row)
-    return found
+        runs[row["problem"], row["seed"]] += 1
+    whole = len(MODELS) * len(PRICES) + len(OF_EQUAL_START) * len(COINS)
+    return {key: rows for key, rows in found.items() if runs[key[0], key[2]] == whole}
+
+
+def plays(world: str) -> list[int]:
+    """The seeds of its plays that are whole."""
+    return sorted({seed for name, _, seed in by_play() if name == world})
 
 
 Equal: TypeAlias = Callable[[str, str, str, int], tuple[float, float] | None]
@@ -227,13 +237,13 @@ class Comparison:
     lost: int
 
     def __str__(self) -> str:
-        return f"{100.0 * self.change:+.0f} % ± {100.0 * self.error:.0f}, {self.won}–{self.lost}"
+        change = f"{100.0 * self.change:+.0f} %".replace("-", "−")
+        return f"{change} ± {100.0 * self.error:.0f}, {self.won}–{self.lost}"
 
 
 def compared(one: str, other: str, world: str, *, at: Equal = curves_at_equal) -> Comparison | None:
     """None where fewer than two plays have curves that overlap."""
-    seeds = sorted({seed for name, model, seed in by_play() if name == world and model == one})
-    both = [found for seed in seeds if (found := at(one, other, world, seed)) is not None]
+    both = [found for seed in plays(world) if (found := at(one, other, world, seed)) is not None]
     if len(both) < 2:
         return None
     gaps, level = [mine - theirs for mine, theirs in both], fmean(theirs for _, theirs in both)
@@ -244,16 +254,20 @@ def compared(one: str, other: str, world: str, *, at: Equal = curves_at_equal) -
 COLUMNS: tuple[tuple[str, str, Equal], ...] = (
     ("by the rule, against exponential", "exponential", curves_at_equal),
     ("by coins, against exponential", "exponential", by_coin),
-    ("by the rule, against CEGPUCB", "CEGPUCB", curves_at_equal),
+    ("by the rule, against `CEGPUCB`", "CEGPUCB", curves_at_equal),
 )
 
 
 def report(world: str) -> list[list[str]]:
-    """A row for each model that may be smooth."""
+    """A row for each model but `CEGPUCB`."""
     return [
-        [f"{world}, {model}", *(str(compared(model, other, world, at=at) or "no overlap") for _, other, at in COLUMNS)]
-        for model in ("smooth", "likelier")
+        [f"{world}, {model}", *("–" if other == model else _cell(model, other, world, at) for _, other, at in COLUMNS)]
+        for model in OF_EQUAL_START
     ]
+
+
+def _cell(one: str, other: str, world: str, at: Equal) -> str:
+    return str(compared(one, other, world, at=at) or "no overlap")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -261,7 +275,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--plays", type=int, default=len(SEEDS), help="of each world of arms")
     make_missing(results_path(SUITE), list(trials(parser.parse_args(arguments).plays)), result_of=result_of)
     heading = ["change of the regret, plays won–lost", *(name for name, _, _ in COLUMNS)]
-    print(table([heading, *(row for world in (*OF_ARMS, *OF_SENSORS) for row in report(world))]))
+    played = [world for world in (*OF_ARMS, *OF_SENSORS) if plays(world)]
+    print(table([heading, *(row for world in played for row in report(world))]))
     return 0
 
 
