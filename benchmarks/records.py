@@ -37,7 +37,6 @@ COMMANDS = {
     "prompt-dollars": "python -m benchmarks.prompts",
     "ray-overhead": "python -m benchmarks.speed cluster",
     "real-live": "python -m benchmarks.live",
-    "simulated-budgets": "python -m benchmarks.simulated.budgets --studies 500",
     "simulated-cluster": "python -m benchmarks.speed cluster",
     "stopping-outlook": "python -m benchmarks.run stopping",
     "suggesting-ahead": "python -m benchmarks.speed ahead",
