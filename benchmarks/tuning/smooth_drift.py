@@ -185,7 +185,10 @@ def curves_at_equal(one: str, other: str, world: str, seed: int) -> tuple[float,
     if low >= high:
         return None
     at = np.linspace(low, high, GRID)
-    mine, theirs = (float(np.mean(np.interp(at, *zip(*curve, strict=True)))) for curve in curves)
+    mine, theirs = (
+        float(np.mean(np.interp(at, [asked for asked, _ in curve], [regret for _, regret in curve])))
+        for curve in curves
+    )
     return mine, theirs
 
 
