@@ -100,20 +100,6 @@ _ENTRIES: tuple[Method, ...] = (
     Staged("staged-ei-cooled", StagedBO(cost="cooled")),
     Staged("eeipu", EEIPU()),
     Staged("staged-random", Random()),
-    *(
-        Staged(f"{name} after 15", strategy, first=15)
-        for name, strategy in {
-            "lambo-paper": LaMBO.paper(),
-            "lambo": LaMBO(),
-            "prefix-ei": PrefixEI(),
-            "staged-ei": StagedBO(cost="none"),
-            "staged-ei-per-price": StagedBO(cost="price"),
-            "staged-ei-cooled": StagedBO(cost="cooled"),
-            "staged-lcb": StagedBO(value="lcb", cost="none"),
-            "staged-mes": StagedBO(value="mes", cost="none"),
-            "staged-random": Random(),
-        }.items()
-    ),
     StagedTPE("staged-tpe"),
     Search("search-prefix-ei", PrefixEI()),
     Search("search-optuna-tpe"),

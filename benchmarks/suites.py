@@ -5,16 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal, TypeAlias
 
 from benchmarks.pipelines.sklearn import SKLEARN_TABLES
-from benchmarks.pipelines.synthetic import (
-    CENTRED,
-    EQUAL_PRICES,
-    NOISES,
-    NOISY_CENTRED,
-    PLACED,
-    SHIFTED,
-    STALLING,
-    StagedFunction,
-)
+from benchmarks.pipelines.synthetic import CENTRED, EQUAL_PRICES, NOISES, PLACED, SHIFTED, STALLING, StagedFunction
 from benchmarks.problems import Problem
 from benchmarks.problems.augmented import AUGMENTED, FROM_ZERO
 from benchmarks.problems.conditional import CONDITIONAL, CONDITIONAL_FOR_TUNING
@@ -185,10 +176,6 @@ def _conditional(problems: Sequence[Problem]) -> Contest:
 PIPELINE_METHODS = ("prefix-ei", "staged-ei-cooled", "eeipu", "lambo", "staged-ei", "staged-mes", "staged-random")
 IN_LAMBO = ("lambo", "staged-ei", "staged-ei-cooled", "prefix-ei", "lambo-paper", "staged-lcb", "staged-mes")
 """Those of the LaMBO paper's Figure 3, and `PrefixEI`; "staged-lcb" is its GP-UCB, by lower bounds of a loss."""
-AFTER_15 = tuple(
-    f"{name} after 15"
-    for name in (*IN_LAMBO, "staged-ei-per-price", "staged-random")
-)  # fmt: skip
 IN_ALL = (5, 10, 12, 13, 18, 28)
 """Costs at which pipelines are judged, in full evaluations from the first one on, the design included."""
 SEEDS_OF_A_PLACE, SEEDS_OF_STALLING = 2, 4
@@ -423,13 +410,6 @@ _ENTRIES = (
                 for name, problems in (("centred", CENTRED), ("centred, equal prices", (EQUAL_PRICES,)))
             ),
             Contest(
-                "centred, noise 0.01, all after the same 15 random configurations",
-                problems=_names(*NOISY_CENTRED),
-                methods=AFTER_15,
-                judged_at=(20, 40, 60),
-                unit="full runs",
-            ),
-            Contest(
                 "stalling",
                 problems=_names(*STALLING),
                 methods=("prefix-ei", "staged-ei-cooled"),
@@ -493,16 +473,9 @@ _ENTRIES = (
             Contest(
                 "training size and epochs",
                 problems=("mlp-fashion",),
-                methods=("TraceKG", "TraceKG-paper", "kg", "log-ei", "boca", "hyperband", "TraceKG-paper-plain"),
+                methods=("TraceKG", "TraceKG-paper", "kg", "log-ei", "boca", "hyperband"),
                 judged_at=(0.5, 1),
                 unit="cost",
-            ),
-            Contest(
-                "taKG and taKG⁰ on learning curves",
-                problems=("rows/finetune_cifar", "rows/gru_code"),
-                methods=("TraceKG-paper", "TraceKG-paper-plain"),
-                judged_at=(0.5, 1, 2),
-                unit="full runs",
             ),
         ),
         seeds=5,

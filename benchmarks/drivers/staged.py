@@ -37,19 +37,15 @@ class NoisyProblem(Problem, Protocol):
 
 @dataclass(frozen=True)
 class Staged:
-    """One strategy, told what every stage cost as it runs.
-
-    The `first` configurations are drawn at random by the driver, the same ones for all strategies and seed by seed.
-    """
+    """One strategy, told what every stage cost as it runs."""
 
     name: str
     strategy: Strategy
     packages: tuple[str, ...] = ("numpy", "scipy")
-    first: int = 0
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        return {**self.strategy.to_json(), **({"first": self.first} if self.first else {})}
+        return self.strategy.to_json()
 
     def missing(self) -> str | None:
         return None
@@ -62,23 +58,13 @@ class Staged:
             left = Remaining(cost=float("inf") if budget.cost is None else budget.cost - spent)
             meter = CpuMeter()
             with meter.running():
-                [suggestion] = (
-                    self.strategy.suggest(history, left, 1, rng)
-                    if len(history) >= self.first
-                    else [drawn_at_random(study, rng, len(history))]
-                )
+                [suggestion] = self.strategy.suggest(history, left, 1, rng)
             trial, moved = cache.evaluate(len(history), suggestion)
             spent += trial.cost
             history = history.updated([trial], version=trial.number)
             best = min(history.done, key=lambda trial: trial.value or 0.0)
             tallies = {"regret": trial.value or 0.0, "movement": moved}
             yield Step(best.params, trial.cost, meter.seconds, tallies=tallies)
-
-
-def drawn_at_random(study: Study, rng: Randomness, number: int) -> Suggestion:
-    encoder = study.space.encoder
-    [params] = encoder.decode_unit(rng.at("design", number).random((1, encoder.dimension)))
-    return Suggestion(params)
 
 
 @dataclass(frozen=True)

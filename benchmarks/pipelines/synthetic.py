@@ -123,7 +123,6 @@ _CUTS = (
 )
 _LONG_FIRST = StagedFunction("ackley-8 [6,2] 10:1", ACKLEY, (6, 2), TEN)
 _IN_THE_PAPER = (0, 3, 6, 7, 9, 10)
-_FOUR_FUNCTIONS = (0, 3, 7, 10)
 _STALLING = (0, 2)
 """On these expected improvement without regard to noise kept the same first stage for ever."""
 
@@ -155,10 +154,6 @@ def _at_places(
 
 SHIFTED = _placed(_CUTS, "shifted", first=1)
 CENTRED = tuple(replace(cut, name=f"centred/{cut.name}") for cut in (*(_CUTS[i] for i in _IN_THE_PAPER), _LONG_FIRST))
-NOISY_CENTRED = tuple(
-    replace(_CUTS[i], name=f"centred/{_CUTS[i].name} noise 0.01", noise=0.01) for i in _FOUR_FUNCTIONS
-)
-"""The four functions of the paper's Figure 3 with its noise."""
 EQUAL_PRICES = replace(_CUTS[1], name=f"centred/{_CUTS[1].name}")
 """The paper's Figure 3 E."""
 TUNING = _placed(_CUTS, "tuning", first=101)
@@ -166,4 +161,4 @@ TUNING = _placed(_CUTS, "tuning", first=101)
 PLACED = _at_places((*_CUTS, _LONG_FIRST), "places", first=1000)
 STALLING = _at_places([_CUTS[i] for i in _STALLING], "stalling", first=2000, noises=(0.005,))
 
-STAGED_FUNCTIONS = (*SHIFTED, *CENTRED, *NOISY_CENTRED, EQUAL_PRICES, *TUNING, *PLACED, *STALLING)
+STAGED_FUNCTIONS = (*SHIFTED, *CENTRED, EQUAL_PRICES, *TUNING, *PLACED, *STALLING)

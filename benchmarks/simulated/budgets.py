@@ -4,8 +4,7 @@
 
 Trials cost by their configuration and by the epochs they train. Every epoch is noisy, one trial in thirty takes three
 times as long, every trial pays for its set-up and a worker's first one for more. The budget is a random number of mean
-trainings. Hard budgets may be exceeded by one report of each running trial, others by mispredicted trials. A study on
-record is not made again.
+trainings. Hard budgets may be exceeded by one report of each running trial, others by mispredicted trials.
 """
 
 import argparse
@@ -14,16 +13,11 @@ import statistics
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
-from functools import cache
+from dataclasses import dataclass
 from itertools import cycle, islice
-from typing import Any
 
 import numpy as np
 
-from benchmarks.provenance import commit
-from benchmarks.records import Record, read_records, results_path
-from benchmarks.resuming import make_missing
 from farthing import (
     ASHA,
     BOHB,
@@ -56,7 +50,6 @@ from farthing.extending import Strategy
 from farthing.testing import Faults, SimulatedExecutor
 from farthing.trials import Measurement, Params, Trial
 
-SUITE = "simulated-budgets"
 EPOCHS = 9
 PLAIN: tuple[Strategy, ...] = (
     *(Random(), Sobol(), Grid(points=20), CMAES()),
@@ -202,37 +195,6 @@ def studies(count: int) -> Iterator[tuple[Strategy, int, bool]]:
         yield strategy, number, (number + number // len(STRATEGIES)) % 2 == 1
 
 
-@dataclass(frozen=True)
-class Planned:
-    """A study to simulate."""
-
-    strategy: Strategy
-    seed: int
-    hard: bool
-
-    @property
-    def identity(self) -> dict[str, Any]:
-        problem = "a hard budget" if self.hard else "a budget"
-        return {"suite": SUITE, "problem": problem, "method": type(self.strategy).__name__, "seed": self.seed,
-                "settings": {}}  # fmt: skip
-
-    @property
-    def title(self) -> str:
-        return f"{type(self.strategy).__name__}, seed {self.seed}"
-
-
-def result_of(planned: Planned) -> Record:
-    found = simulated(planned.strategy, planned.seed, hard=planned.hard)
-    shares = {"excess": found.excess, "unspent": found.unspent}
-    return {**planned.identity, **asdict(found), **shares, **commit()}
-
-
-@cache
-def recorded() -> tuple[Held, ...]:
-    names = Held.__dataclass_fields__
-    return tuple(Held(**{name: row[name] for name in names}) for row in read_records(results_path(SUITE)))
-
-
 def report(held: Sequence[Held]) -> str:
     """The figures by strategy, and in all; of populations nothing is said about what they leave, because they end."""
     soft, hard = [one for one in held if not one.hard], [one for one in held if one.hard]
@@ -258,8 +220,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--studies", type=int, default=len(STRATEGIES) * 2)
     options = parser.parse_args(arguments)
-    make_missing(results_path(SUITE), [Planned(*one) for one in studies(options.studies)], result_of=result_of)
-    print(report(recorded()))
+    held: list[Held] = []
+    for strategy, seed, hard in studies(options.studies):
+        held.append(simulated(strategy, seed, hard=hard))
+        sys.stderr.write(f"{held[-1]}\n")
+    print(report(held))
     return 0
 
 

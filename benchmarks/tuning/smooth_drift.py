@@ -10,6 +10,7 @@ again.
 
 import argparse
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
@@ -39,6 +40,7 @@ from benchmarks.resuming import make_missing
 from farthing.models.linalg import Array
 from farthing.online import CEGPUCB, OnlineStrategy
 from farthing.online.ce_gp_ucb import FLOOR
+from farthing.online.context import QueryRule
 from farthing.rules import Bernoulli, Floor, ValueOfInformation
 
 SUITE = "tuning-smooth-drift"
@@ -145,8 +147,9 @@ def result_of(trial: Trial) -> Record:
 
 
 def strategy(trial: Trial, facts: dict[str, Any]) -> OnlineStrategy:
-    coin = Bernoulli(trial.amount)
-    rule = coin if trial.asks == "coin" else Floor(ValueOfInformation(trial.amount), FLOOR)
+    rule: QueryRule = (
+        Floor(ValueOfInformation(trial.amount), FLOOR) if trial.asks == "price" else Bernoulli(trial.amount)
+    )
     known = {key: facts[key] for key in ("scale", "offset") if key in facts}
     if trial.model == "CEGPUCB":
         return CEGPUCB(kernel=facts.get("kernel", "independent"), rule=rule, floor=0.0, **known)
@@ -155,8 +158,8 @@ def strategy(trial: Trial, facts: dict[str, Any]) -> OnlineStrategy:
 
 
 def trials(most: int) -> Iterable[Trial]:
-    """All plays of sensors, and of each world of arms so many."""
-    for world in (*OF_SENSORS, *OF_ARMS):
+    """All plays of sensors, the fewest arms first, and of each world of arms so many."""
+    for world in (*reversed(OF_SENSORS), *OF_ARMS):
         for seed in SEEDS[:most] if world in OF_ARMS else range(PLAYS[world]):
             for model in MODELS:
                 yield from (Trial(world, model, "price", price, seed) for price in PRICES)
@@ -182,7 +185,10 @@ def curves_at_equal(one: str, other: str, world: str, seed: int) -> tuple[float,
     if low >= high:
         return None
     at = np.linspace(low, high, GRID)
-    mine, theirs = (float(np.mean(np.interp(at, *zip(*curve, strict=True)))) for curve in curves)
+    mine, theirs = (
+        float(np.mean(np.interp(at, [asked for asked, _ in curve], [regret for _, regret in curve])))
+        for curve in curves
+    )
     return mine, theirs
 
 
@@ -206,10 +212,19 @@ def by_coin(one: str, other: str, world: str, seed: int) -> tuple[float, float] 
 
 @cache
 def by_play() -> dict[tuple[str, str, int], list[Record]]:
+    """By world, model and seed; of plays that all models made at all prices and coins."""
     found: dict[tuple[str, str, int], list[Record]] = {}
+    runs = Counter[tuple[str, int]]()
     for row in read_records(results_path(SUITE)):
         found.setdefault((row["problem"], row["method"], row["seed"]), []).append(row)
-    return found
+        runs[row["problem"], row["seed"]] += 1
+    whole = len(MODELS) * len(PRICES) + len(OF_EQUAL_START) * len(COINS)
+    return {key: rows for key, rows in found.items() if runs[key[0], key[2]] == whole}
+
+
+def plays(world: str) -> list[int]:
+    """The seeds of its plays that are whole."""
+    return sorted({seed for name, _, seed in by_play() if name == world})
 
 
 Equal: TypeAlias = Callable[[str, str, str, int], tuple[float, float] | None]
@@ -225,13 +240,13 @@ class Comparison:
     lost: int
 
     def __str__(self) -> str:
-        return f"{100.0 * self.change:+.0f} % ± {100.0 * self.error:.0f}, {self.won}–{self.lost}"
+        change = f"{100.0 * self.change:+.0f} %".replace("-", "−")
+        return f"{change} ± {100.0 * self.error:.0f}, {self.won}–{self.lost}"
 
 
 def compared(one: str, other: str, world: str, *, at: Equal = curves_at_equal) -> Comparison | None:
     """None where fewer than two plays have curves that overlap."""
-    seeds = sorted({seed for name, model, seed in by_play() if name == world and model == one})
-    both = [found for seed in seeds if (found := at(one, other, world, seed)) is not None]
+    both = [found for seed in plays(world) if (found := at(one, other, world, seed)) is not None]
     if len(both) < 2:
         return None
     gaps, level = [mine - theirs for mine, theirs in both], fmean(theirs for _, theirs in both)
@@ -242,16 +257,20 @@ def compared(one: str, other: str, world: str, *, at: Equal = curves_at_equal) -
 COLUMNS: tuple[tuple[str, str, Equal], ...] = (
     ("by the rule, against exponential", "exponential", curves_at_equal),
     ("by coins, against exponential", "exponential", by_coin),
-    ("by the rule, against CEGPUCB", "CEGPUCB", curves_at_equal),
+    ("by the rule, against `CEGPUCB`", "CEGPUCB", curves_at_equal),
 )
 
 
 def report(world: str) -> list[list[str]]:
-    """A row for each model that may be smooth."""
+    """A row for each model but `CEGPUCB`."""
     return [
-        [f"{world}, {model}", *(str(compared(model, other, world, at=at) or "no overlap") for _, other, at in COLUMNS)]
-        for model in ("smooth", "likelier")
+        [f"{world}, {model}", *("–" if other == model else _cell(model, other, world, at) for _, other, at in COLUMNS)]
+        for model in OF_EQUAL_START
     ]
+
+
+def _cell(one: str, other: str, world: str, at: Equal) -> str:
+    return str(compared(one, other, world, at=at) or "no overlap")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -259,7 +278,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--plays", type=int, default=len(SEEDS), help="of each world of arms")
     make_missing(results_path(SUITE), list(trials(parser.parse_args(arguments).plays)), result_of=result_of)
     heading = ["change of the regret, plays won–lost", *(name for name, _, _ in COLUMNS)]
-    print(table([heading, *(row for world in (*OF_ARMS, *OF_SENSORS) for row in report(world))]))
+    played = [world for world in (*OF_ARMS, *OF_SENSORS) if plays(world)]
+    print(table([heading, *(row for world in played for row in report(world))]))
     return 0
 
 

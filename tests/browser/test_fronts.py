@@ -83,6 +83,8 @@ def test_the_page_of_several_objectives_has_the_front_with_its_points_and_the_va
     assert f"dominated: {len(front.others)} points" in drawn
     assert f"the front: {len(front) - 1} points" in drawn
     assert f"trial {knee.trial.number}: 1 points" in drawn, "the knee is one of the front, in a colour of its own"
+    assert f"the edge of what is dominated: {len(front)} points" in drawn
+    assert drawn.count("with its uncertainty") == 2, "of the front and of its knee, not of what is dominated"
     assert page.evaluate(PIXELS) > 0
     expect(page.get_by_role("region", name="Hypervolume against cost, as measured").locator("canvas")).to_be_visible()
     fact = page.locator(".fact.good")

@@ -163,6 +163,22 @@ def test_the_bill_the_outlook_and_the_best_are_those_of_the_study(tmp_path: Path
         assert (seen["trial"]["state"], seen["trial"]["failure"]) == ("failed", "no memory")
 
 
+def test_the_best_of_several_values_has_their_front(tmp_path: Path) -> None:
+    async def look() -> Any:
+        async with serving(tmp_path) as agent:
+            await agent.create(minimize=["error", "latency"])
+            for error, latency in ((0.1, 9.0), (0.9, 1.0), (0.95, 9.5)):
+                trial = (await agent.call("ask", study="prompts"))["trials"][0]["trial"]
+                value = {"error": error, "latency": latency}
+                await agent.call("tell", study="prompts", trial=trial, value=value, cost=0.5)
+            return await agent.call("best", study="prompts")
+
+    best = asyncio.run(look())
+    with closing(stored(tmp_path)) as study:
+        assert best["front"] == study.front.to_json()
+        assert {point["trial"] for point in best["front"]["points"]} == {one.trial.number for one in study.front}
+
+
 def test_a_server_that_was_killed_goes_on_with_the_trial_it_had_handed_out(tmp_path: Path) -> None:
     async def ask(kill: bool) -> Any:
         async with serving(tmp_path) as agent:

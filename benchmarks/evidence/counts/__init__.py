@@ -9,12 +9,13 @@ from benchmarks.evidence.counts.bayesian import bayesian
 from benchmarks.evidence.counts.counting import Said
 from benchmarks.evidence.counts.curves import curves
 from benchmarks.evidence.counts.online import online
-from benchmarks.evidence.counts.others import boosting, cluster, objectives, optuna, second_study, strategies
+from benchmarks.evidence.counts.others import boosting, cluster, objectives, optuna, prompts, second_study, strategies
 from benchmarks.evidence.counts.pipelines import pipelines
 from benchmarks.evidence.counts.populations import populations
 
 PAGES: Mapping[str, Callable[[], Said]] = {
     "guides/cluster.md": cluster,
+    "guides/prompts.md": prompts,
     "guides/second_study.md": second_study,
     "guides/strategies.md": strategies,
     "integrations/boosting.md": boosting,

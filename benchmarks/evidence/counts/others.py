@@ -204,6 +204,21 @@ def strategies() -> Said:
     )
 
 
+def prompts() -> Said:
+    """Of the example with five dollars: what it spends, and how sure its result is."""
+    rows = records("prompt-dollars")
+    spent = [row["spent"] / row["budget"] for row in rows]
+    few = sum(row["questions"] < 200 for row in rows)
+    return Said(
+        sentences=[
+            f"it ended within its five dollars in {sum(share <= 1.0 for share in spent)} of {len(rows)}, and spent "
+            f"{percent(median(spent))} of them in the median, {percent(min(spent))} at least and "
+            f"{percent(max(spent))} at most",
+            f"in {few} of {len(rows)} by fewer than all questions",
+        ]
+    )
+
+
 def _speed(name: str) -> dict[str, Any]:
     """The figures of a benchmark of speed."""
     text = results_path(f"speed-{name}").with_suffix(".json").read_text(encoding="utf-8")

@@ -3,8 +3,8 @@
 import csv
 import io
 import json
-from collections.abc import Iterable
-from dataclasses import replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
@@ -12,35 +12,39 @@ from farthing.errors import InvalidArgument, MissingExtra
 from farthing.fields import OneOf
 from farthing.scalars import is_number
 from farthing.space import Space
-from farthing.trials import History, Json, Trial
+from farthing.trials import History, Json, Problem, Trial, noted
 from farthing.trials.measurement import metric_names
+from farthing.trials.objectives import values_of
 from farthing.validation import shown, spelled_out
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from farthing.analysis.front import FrontPoint
+
 
 def table(history: History) -> list[dict[str, Json]]:
     """A row for each trial; parameters and fidelities have columns of their own."""
-    columns = _columns(history.problem.space, history)
-    return [_row(columns, trial) for trial in history]
+    columns, several = _columns(history.problem.space, history), _Several.of(history)
+    return [_row(columns, trial) | several.cells(trial) for trial in history]
 
 
 def write_csv(history: History, file: TextIO) -> None:
     """A row for each trial."""
-    columns = _columns(history.problem.space, history)
+    several = _Several.of(history)
+    columns = [*_columns(history.problem.space, history), *several.columns]
     writer = csv.DictWriter(file, fieldnames=columns, lineterminator="\n", extrasaction="ignore")
     writer.writerow({column: spelled_out(column) for column in columns})
     for trial in map(_on_its_own, history):
-        writer.writerow({column: _inert(cell) for column, cell in _row(columns, trial).items()})
+        writer.writerow({name: _inert(cell) for name, cell in (_row(columns, trial) | several.cells(trial)).items()})
 
 
 def write_json(history: History, file: TextIO) -> None:
     """Everything: the problem, and every trial with its measurements, of which one trial at a time is in memory."""
     file.write(f'{{\n "problem": {_indented(history.problem.to_json(), depth=1)},\n "trials": [')
-    columns = _columns(history.problem.space, history)
+    columns, several = _columns(history.problem.space, history), _Several.of(history)
     for trial in map(_on_its_own, history):
-        form = {**_row(columns, trial), **_details(trial)}
+        form = {**_row(columns, trial), **several.cells(trial), **_details(trial)}
         file.write(f"{',' if trial.number else ''}\n  {_indented(form, depth=2)}")
     file.write("\n ]\n}" if len(history) else "]\n}")
 
@@ -62,7 +66,9 @@ def to_pandas(history: History) -> "pd.DataFrame":
         raise MissingExtra(
             "A data frame needs pandas, which is absent. Install it: pip install 'farthing[pandas]'."
         ) from error
-    frame = pd.DataFrame(table(history), columns=_columns(history.problem.space, history)).set_index("number")
+    rows = table(history)
+    columns = list(rows[0]) if rows else [*_columns(history.problem.space, history), *_Several.of(history).columns]
+    frame = pd.DataFrame(rows, columns=columns).set_index("number")
     for column in ("opened_at", "finished_at"):
         frame[column] = pd.to_datetime(frame[column].astype(float), unit="s", utc=True)
     return frame
@@ -145,6 +151,48 @@ def _columns(space: Space, trials: Iterable[Trial]) -> list[str]:
         "tags",
         "comment",
     ]
+
+
+@dataclass(frozen=True)
+class _Several:
+    """The last columns of a study with several objectives or limits; none of any other.
+
+    They name the first objective as the others are named, and have the predictions of the others; of what was trained
+    as far as any, whether it is on the front, and the probability that it keeps the limits.
+    """
+
+    problem: Problem
+    points: Mapping[int, "FrontPoint"]
+    on_front: frozenset[int]
+
+    @classmethod
+    def of(cls, history: History) -> "_Several":
+        problem = history.problem
+        if problem.is_simple or not any(values_of(problem, trial) for trial in history.eligible):
+            return cls(problem, {}, frozenset())
+        from farthing.analysis.front import Front
+
+        front = Front.of(history)
+        points = {point.trial.number: point for point in (*front, *front.others)}
+        return cls(problem, points, frozenset(point.trial.number for point in front))
+
+    @property
+    def columns(self) -> list[str]:
+        if self.problem.is_simple:
+            return []
+        predicted = [f"predicted{kind}.{one.name}" for one in self.problem.further for kind in ("", "_deviation")]
+        feasibility = ["feasibility"] if self.problem.constraints else []
+        return [f"metric.{self.problem.value}", *predicted, "front", *feasibility]
+
+    def cells(self, trial: Trial) -> dict[str, Json]:
+        if self.problem.is_simple:
+            return {}
+        expected, point = noted(trial.note).get("predicted"), self.points.get(trial.number)
+        known = expected if isinstance(expected, dict) else {}
+        predicted = [number for one in self.problem.further for number in known.get(one.name, (None, None))]
+        is_on = None if point is None else trial.number in self.on_front
+        cells = [trial.value, *predicted, is_on, None if point is None else point.feasibility]
+        return dict(zip(self.columns, cells, strict=False))
 
 
 def _metrics(trial: Trial) -> dict[str, float | None]:

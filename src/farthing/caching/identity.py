@@ -117,8 +117,8 @@ def identity_of_function(function: object) -> str:
     """
     try:
         found, _ = _read(function)
-    except NotPlain as refused:
-        if not _BEGUN_AS or isinstance(refused, UnnamedImport):
+    except NotPlain:
+        if not _BEGUN_AS:
             raise
         found, _ = _read(function, takes_objects=True)
         if found not in _BEGUN_AS:
@@ -136,13 +136,13 @@ def filled_by_running(functions: Iterable[object]) -> Iterator[None]:
 
     They keep the identities that they begin with, unless code or a file changes meanwhile.
     """
-    before = []
+    before: list[tuple[object, str, set[str]]] = []
     for function in functions:
-        with suppress(NotPlain):
+        with suppress(NotPlain, UnnamedImport):
             before.append((function, *_read(function)))
     yield
     for function, identity, lasting in before:
-        with suppress(NotPlain):
+        with suppress(NotPlain, UnnamedImport):
             left, found = _read(function, takes_objects=True)
             if lasting <= found:
                 _BEGUN_AS[left] = _BEGUN_AS.get(identity, identity)

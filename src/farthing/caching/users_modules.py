@@ -14,8 +14,6 @@ from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any
 
-from farthing.caching.plain_data import NotPlain
-
 PLACES = [Path(sysconfig.get_path(place)).resolve() for place in ("stdlib", "platstdlib", "purelib", "platlib")]
 PACKAGES = {"site-packages", "dist-packages"}
 """Folders of Python itself and of packages: code in them counts by its name and version."""
@@ -28,8 +26,12 @@ ORDERS = ((), ("name",), ("package",), ("name", "package"))
 """Arguments that are given by name, in the order of `importlib.import_module`."""
 
 
-class UnnamedImport(NotPlain):
-    """Code that imports a module by a name that it does not have as a text."""
+class UnnamedImport(Exception):
+    """Code that imports a module by a name that it does not have as a text; `thing` is what has the code."""
+
+    def __init__(self, thing: object) -> None:
+        super().__init__(thing)
+        self.thing = thing
 
 
 def is_users(module: ModuleType) -> bool:

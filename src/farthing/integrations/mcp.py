@@ -233,7 +233,10 @@ class Desk:
         return {**found.ledger.to_json(), **self._standing(found)}
 
     def best(self, study: str) -> Form:
-        """The configuration to use, by all results so far, with the value that is expected of it."""
+        """The configuration to use, by all results so far, with the value that is expected of it.
+
+        Where a study has several values it is the knee of their front, and `front` has all the points.
+        """
         found = self._study(study).best
         return {**found.to_json(), "text": str(found)}
 
@@ -299,7 +302,8 @@ class Desk:
         said = read_report(value, None, study.problem)
         number = None if step is None else next_step(step, 0)
         return (bool(reached) or step is not None) and any(
-            (point.fidelity, point.step, point.value, point.metrics) == (place, number, said.value, said.metrics)
+            (point.fidelity, point.step, point.value) == (place, number, said.value)
+            and said.metrics.items() <= point.metrics.items()  # which may have the price of a full run too
             for point in study.history[running.number].points
             if point.attempt == running.attempt
         )

@@ -17,7 +17,7 @@ from farthing.errors import InvalidArgument
 def identity_of(thing: Any) -> str:
     """The identity of data and functions; other objects count by their pickle, which is only ever hashed."""
     for identity in (identity_of_data, identity_of_function):
-        with suppress(NotPlain):
+        with suppress(NotPlain, UnnamedImport):
             return identity(thing)
     return hashlib.sha256(cloudpickle.dumps(thing)).hexdigest()
 

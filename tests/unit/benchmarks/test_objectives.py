@@ -133,7 +133,8 @@ def test_no_stored_study_is_beyond_the_best_front_known() -> None:
 
 
 def test_the_best_front_of_learning_curves_is_beyond_random_search() -> None:
-    problem = usable(VECTOR_CURVES[0])
+    problem = VECTOR_CURVES[0]
+    usable(problem)
     drawn = problem._losses(np.random.default_rng(1).random((1000, problem.space().encoder.dimension)))
     assert 0.0 < hypervolume(drawn, problem.scale.reference) < 0.9 * problem.scale.whole
 

@@ -130,6 +130,13 @@ def test_what_eight_workers_wait_for_is_recorded() -> None:
     assert f"In studies of 100 trials they wait for {ahead[100]} and {without[100]} %." in page
 
 
+def test_how_long_a_model_of_curves_takes_late_is_recorded() -> None:
+    cells = result_of("suggest-large")["figures"]["with the trials, 6 parameters"]
+    took = {row["n"]: row["CPU ms"] for row in cells if row["contender"] == "TraceKG"}
+    late = f"{took[100]:.0f} ms of CPU after 100 trials, {took[1000]:.0f} ms after 1000 and {took[10_000] / 1000:.2f} s"
+    assert late in words_of("guides/strategies.md")
+
+
 @pytest.mark.parametrize("name", ["LogEI", "EIPerCost", "TraceKG", "PrefixEI", "PB2", "Optuna TPE", "Optuna GPSampler"])
 def test_how_suggestions_grow_is_recorded(name: str) -> None:
     figures = result_of("suggest-large")["figures"]

@@ -1,5 +1,7 @@
 """Studies of several objectives, and under limits: what goes in, what is refused, and what comes out."""
 
+import csv
+import io
 import json
 import random
 import sys
@@ -647,6 +649,34 @@ def test_conditional_parameters_and_repeats_are_one_configuration_each() -> None
     front = study.front
     assert len(front) + len(front.others) == 2
     assert {point.trial.number for point in [*front, *front.others]} == {2, 3}  # the latest of each
+
+
+def test_an_export_names_every_objective_with_its_prediction_and_says_what_is_on_the_front() -> None:
+    study = ft.Study(SPACE, minimize=TWO, constraints=LIMITS, seed=0, noise=False)
+    study.run(work, budget=ft.Budget(trials=9), executor="inline")
+    study.enqueue({"x": 0.5, "y": 0.5})
+    open_trial = study.ask()
+    rows = list(csv.DictReader(io.StringIO(study.export())))
+    assert list(rows[0])[-6:] == [
+        "comment",
+        "metric.error",
+        "predicted.latency",
+        "predicted_deviation.latency",
+        "front",
+        "feasibility",
+    ]
+    assert all(row["metric.error"] == row["value"] for row in rows)
+    on_front = {point.trial.number for point in study.front}
+    assert {int(row["number"]) for row in rows if row["front"] == "True"} == on_front
+    assert {row["feasibility"] for row in rows[:9]} == {"0.0", "1.0"}
+    assert (rows[open_trial.number]["front"], rows[open_trial.number]["feasibility"]) == ("", "")
+    by_model = [row for row in rows[:9] if row["predicted_value"]]
+    noted = study.trials[int(by_model[0]["number"])].note
+    assert [float(by_model[0][f"predicted{kind}.latency"]) for kind in ("", "_deviation")] == noted["predicted"][
+        "latency"
+    ]  # type: ignore[index,call-overload]
+    nothing = list(csv.reader(io.StringIO(ft.Study(SPACE, minimize=TWO).export())))
+    assert nothing[0][-2:] == ["predicted_deviation.latency", "front"]
 
 
 def test_the_words_of_others_are_answered_with_ours() -> None:

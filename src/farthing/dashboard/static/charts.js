@@ -11,12 +11,13 @@ const alive = new Set();
 // The library comes beside the page, so that neither waits for the other.
 if (!window.uPlot) document.getElementById("uplot").addEventListener("load", () => redraw(), { once: true });
 
-const steppedAfter = () => window.uPlot.paths.stepped({ align: 1 });
+const stepped = (align) => window.uPlot.paths.stepped({ align });
 const dots = (size) => ({ show: true, size, width: 0 });
 
 const LETTER = 6.6; // pixels of a letter on an axis, about
 
-// series: [{label, values, colour, kind: "line" | "step" | "dots" | "edge", width, dash, size}]
+// series: [{label, values, colour, kind: "line" | "step" | "dots" | "edge", width, dash, size, align, spread}]
+// `spread` has the deviation of each place along both axes, {x, y}; a step goes on to the next point, or with `align` of -1 comes from it.
 // A value of null is a gap, of undefined is not there. Along `xOptions` and `yOptions` there are the choices of a parameter.
 export function chart({ label, x, series, height = 280, xLabel = "", yLabel = "", logX = false, logY = false, xTime = false, bands, pick, legend = true, xFormat, xOptions, yOptions }) {
   const box = h("div", { class: "chart", role: "img", "aria-label": `${label}. ${summary(series)}` });
@@ -37,6 +38,7 @@ export function chart({ label, x, series, height = 280, xLabel = "", yLabel = ""
         { ...axis, label: yLabel, size: 58, values: (_, ticks) => ticks.map((tick) => tick === null ? "" : num(tick)), ...(yOptions ? up(yOptions, width / 3) : {}) }],
       series: [{ label: xLabel || "x", value: xTime ? undefined : (_, value) => xOptions ? xOptions[Math.round(value)] ?? "–" : (xFormat || num)(value) }, ...series.map(styled)],
       bands: bands || [],
+      hooks: { drawSeries: [(drawn, place) => series[place - 1]?.spread && whiskers(drawn, place, series[place - 1])] },
     };
     plot = new window.uPlot(options, [x, ...series.map((one) => one.values)], box);
     if (legend) roomForLegend(plot, series, width, height);
@@ -44,6 +46,28 @@ export function chart({ label, x, series, height = 280, xLabel = "", yLabel = ""
   };
   watch(box, draw, () => plot?.destroy());
   return box;
+}
+
+// One deviation to each side of a dot, within the axes.
+function whiskers(plot, place, { spread, values, colour: name }) {
+  const { ctx, bbox } = plot, at = (value, scale) => plot.valToPos(value, scale, true);
+  ctx.save();
+  ctx.beginPath();
+  ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height);
+  ctx.clip();
+  ctx.beginPath();
+  ctx.strokeStyle = colour(name);
+  ctx.globalAlpha = 0.5;
+  values.forEach((y, i) => {
+    if (y === null || y === undefined) return;
+    const x = plot.data[0][i];
+    ctx.moveTo(at(x - spread.x[i], "x"), at(y, "y"));
+    ctx.lineTo(at(x + spread.x[i], "x"), at(y, "y"));
+    ctx.moveTo(at(x, "x"), at(y - spread.y[i], "y"));
+    ctx.lineTo(at(x, "x"), at(y + spread.y[i], "y"));
+  });
+  ctx.stroke();
+  ctx.restore();
 }
 
 // The edges of a band are not named: the chart says what the band is. What the legend takes, the curves leave.
@@ -84,7 +108,7 @@ function styled(one) {
   const stroke = one.colour.startsWith("#") ? one.colour : colour(one.colour);
   const base = { label: one.label, stroke, value: (_, value) => num(value), spanGaps: Boolean(one.joins) };
   if (one.kind === "dots") return { ...base, paths: () => null, points: { ...dots(one.size || 6), fill: stroke } };
-  if (one.kind === "step") return { ...base, paths: steppedAfter(), width: one.width || 2.4, points: { show: false }, spanGaps: true };
+  if (one.kind === "step") return { ...base, paths: stepped(one.align ?? 1), width: one.width || 2.4, points: { show: false }, spanGaps: true };
   if (one.kind === "edge") return { ...base, width: 0, points: { show: false } };
   return { ...base, width: one.width || 1.6, dash: one.dash, points: one.points ? dots(5) : { show: false } };
 }
@@ -94,7 +118,7 @@ export const band = (upper, lower, name) => ({ series: [upper, lower], fill: () 
 function summary(series) {
   return series.filter((one) => one.label && one.kind !== "edge").slice(0, 6).map((one) => {
     const known = one.values.filter((value) => value !== null && value !== undefined);
-    return known.length ? `${one.label}: ${known.length} points, last ${num(known[known.length - 1])}` : `${one.label}: no points`;
+    return known.length ? `${one.label}: ${known.length} points, last ${num(known[known.length - 1])}${one.spread ? ", with its uncertainty" : ""}` : `${one.label}: no points`;
   }).join("; ");
 }
 

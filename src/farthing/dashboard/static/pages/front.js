@@ -16,13 +16,16 @@ const forSums = (found, names, about, key) => found.for_sums.length ? [card("The
 
 const opens = (key, rows) => (place) => !isReport && rows[place] && go("study", key, "trial", rows[place].number);
 
-// By what models expect; hover a dot for its numbers, click it for its trial.
+// By what models expect, of the front with one deviation; hover a dot for its numbers, click it for its trial. Of two objectives
+// alone, what is dominated lies beyond an edge.
 function couple(found, key, x, y, { wide, note }) {
   const kinds = [["dominated", "pale"], ["beyond a limit", "muted"], ["the front", "c1"], [`trial ${found.best}`, "accent"]];
-  const at = (point, kind) => ({ x: point.predicted[x][0], y: point.predicted[y][0], number: point.trial, kind });
+  const at = (point, kind, isOn = false) => ({ x: point.predicted[x][0], y: point.predicted[y][0], number: point.trial, kind, isOn, across: point.predicted[x][1] || 0, up: point.predicted[y][1] || 0 });
   const place = (point, otherwise) => point.trial === found.best ? 3 : otherwise;
-  const rows = [...found.others.map((point) => at(point, place(point, point.keeps ? 0 : 1))), ...found.points.map((point) => at(point, place(point, 2)))].sort((a, b) => a.x - b.x);
-  const series = kinds.map(([label, colour], kind) => ({ label, values: rows.map((row) => row.kind === kind ? row.y : null), colour, kind: "dots", size: kind === 3 ? 10 : kind === 2 ? 7 : 5 })).filter((one) => one.values.some((value) => value !== null));
+  const rows = [...found.others.map((point) => at(point, place(point, point.keeps ? 0 : 1))), ...found.points.map((point) => at(point, place(point, 2), true))].sort((a, b) => a.x - b.x);
+  const spread = { x: rows.map((row) => row.across), y: rows.map((row) => row.up) };
+  const series = kinds.map(([label, colour], kind) => ({ label, values: rows.map((row) => row.kind === kind ? row.y : null), colour, kind: "dots", size: kind === 3 ? 10 : kind === 2 ? 7 : 5, spread: kind < 2 ? undefined : spread })).filter((one) => one.values.some((value) => value !== null));
+  if (found.objectives.length === 2 && found.points.length) series.unshift({ label: "the edge of what is dominated", values: rows.map((row) => row.isOn ? row.y : null), colour: "c1", kind: "step", width: 1, align: better(found, x) === "less is better" ? 1 : -1 });
   return card(`${y} against ${x}, as expected`, { wide, note }, chart({ label: `${y} against ${x}`, x: rows.map((row) => row.x), series, height: 330, xLabel: `${x} (${better(found, x)})`, yLabel: `${y} (${better(found, y)})`, pick: opens(key, rows) }));
 }
 
