@@ -64,11 +64,12 @@ def job(number: int = 0, attempt: int = 1, *, lr: float = 0.5, **settings: Any) 
 
 
 def outcomes(executor: Executor, *jobs: Job, listener: Heard | None = None) -> list[Outcome | None]:
-    """The outcomes of these jobs, run one after the other; some executors look for reports before a job has ended."""
+    """The outcomes of these jobs, one after the other; an executor may return from waiting before a job has ended."""
     found: list[Outcome | None] = []
     for each in jobs:
         executor.submit(each)
-        ended = executor.wait(listener or Heard())
+        while not (ended := executor.wait(listener or Heard())):
+            continue
         assert [one.attempt for one in ended] == [each.attempt]
         found.append(ended[0].outcome)
     return found
