@@ -18,6 +18,7 @@ from farthing.session import session_of
 from farthing.storage import json_text, measurement_rows, open_storage, rows
 from farthing.storage.measurement_rows import UnreadMeasurements
 from farthing.trials import Attempt, Failure, History, Measurement, Outcome, State, Suggestion
+from farthing.trials.measurement import payments, savings
 
 TRIALS, POINTS = 60, 5
 SPACE = ft.Space({"x": ft.Float(0, 1)}, fidelities={"n": ft.Fidelity(1, 9, integer=True, trace=True)})
@@ -143,13 +144,13 @@ def test_several_attempts_and_savings_are_on_the_bill_of_a_large_history(address
     *_, again, unpaid, saved = open_storage(address).history("study").trials
     assert isinstance(again.measurements, UnreadMeasurements)
     first = [{"training": 1.0}, {"training": 2.0}]
-    assert again.measurements.payments() == ([1, 1, 2], [False] * 3, [*first, {"training": 4.0}])
+    assert payments(again.measurements) == ([1, 1, 2], [False] * 3, [*first, {"training": 4.0}])
     assert again.costs == {"failed": 3.0, "training": 4.0}
-    assert unpaid.measurements.payments() == ([1, 1], [False] * 2, first)
+    assert payments(unpaid.measurements) == ([1, 1], [False] * 2, first)
     assert unpaid.costs == {"failed": 3.0}
-    assert (again.measurements.savings(), unpaid.measurements.savings()) == ([], [])
-    assert saved.measurements.payments() == ([1], [False], [{"training": 16.0}])
-    assert saved.measurements.savings() == [{"reuse": 32.0}]
+    assert (savings(again.measurements), savings(unpaid.measurements)) == ([], [])
+    assert payments(saved.measurements) == ([1], [False], [{"training": 16.0}])
+    assert savings(saved.measurements) == [{"reuse": 32.0}]
 
 
 def test_a_large_history_goes_on_as_a_small_one_does(address, monkeypatch):
