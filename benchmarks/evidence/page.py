@@ -103,6 +103,7 @@ OTHERS = {
         ("task", "code", "commit", "method"),
         ("verified_error", "configurations", "finished", "spent", "overhead"),
     ),
+    "prompt-dollars": (("problem",), ("spent", "questions", "low", "high")),
     "demo-digits": (
         ("problem", "budget", "method"),
         ("validation_error", "test_error", "test_loss", "suggesting_share", "trials", "full"),

@@ -18,6 +18,7 @@ from scipy.stats import binomtest
 from benchmarks.comparing import score_at
 from benchmarks.evidence.counts.counting import after, ends
 from benchmarks.evidence.counts.curves import without_the_first
+from benchmarks.evidence.counts.pipelines import at_the_end, seconds_worked
 from benchmarks.evidence.papers import records, regret_at, runs
 from benchmarks.first_hour import SHARED
 from benchmarks.markdown import table
@@ -91,6 +92,13 @@ TABLES = frozenset({"rows", "forest"})
 
 def tuning_curve_rules() -> str:
     return by_family(by_budget(records("tuning-curve-rules"), "method", _of_its_budget), TABLES)
+
+
+def tuning_arena_before() -> str:
+    """The studies of the arena before two rules changed, beside those of today."""
+    now = [row for row in records("real-curves") if row["method"] == "TraceKG"]
+    before = [{**row, "method": "before"} for row in records("tuning-arena-before")]
+    return by_family(by_budget([*now, *before], "method", _of_its_budget), TABLES)
 
 
 def _of_its_budget(row: Record) -> Mapping[float, float]:
@@ -423,7 +431,7 @@ STATISTICS: Mapping[str, Callable[[], str]] = {
     "online-synthetic": by_method("online-synthetic", "regret", "queries"),
     "online-training": trainings,
     "optuna-sampler": sign_tests_of_the_sampler,
-    "pipeline-real": real_pipelines,
+    "pipeline-real": lambda: "\n".join([real_pipelines(), *map(seconds_worked, ("Fashion-MNIST", "nuclei"))]),
     "pipeline-synthetic": pipelines,
     "pipeline-synthetic-again": pipelines_again,
     "population-cifar": of_seeds("population-cifar", "test_accuracy", scale=100.0),
@@ -433,7 +441,9 @@ STATISTICS: Mapping[str, Callable[[], str]] = {
     "real-curves": real_curves,
     "real-live": live,
     "stopping": lost_by_stopping,
+    "tuning-arena-before": tuning_arena_before,
     "tuning-curve-rules": tuning_curve_rules,
+    "tuning-rent-rules": lambda: " ".join([*at_the_end("ackley-8 [2,2,4]", 2), *at_the_end("rastrigin-6 [2,2,2]", 3)]),
     "tuning-probe-rules": lambda: probe_rules.summary(records("tuning-probe-rules")),
     "tuning-recommended": recommended,
 }

@@ -82,9 +82,9 @@ def pipelines() -> Said:
             Table(f"paired seeds of each table, {len(_searched(COUNTED, SEARCHES[0], 4))} pairs:", paying),
         ],
         [
-            "geometric means of the regret at 18: {}, {} and {} against {}".format(*_at_the_end("ackley-8 [2,2,4]", 2)),
-            "they harm ({}, {} and {} against {})".format(*_at_the_end("rastrigin-6 [2,2,2]", 3)),
-            f"it suggested for {_worked('Fashion-MNIST')} on Fashion-MNIST and for {_worked('nuclei')} on the nuclei",
+            "geometric means of the regret at 18: {}, {} and {} against {}".format(*at_the_end("ackley-8 [2,2,4]", 2)),
+            "they harm ({}, {} and {} against {})".format(*at_the_end("rastrigin-6 [2,2,2]", 3)),
+            f"it suggested for {seconds_worked('Fashion-MNIST')} on Fashion-MNIST and for {seconds_worked('nuclei')} on the nuclei",
             f"and was .379 / .193 / .0402; {unchanged} at 20.",
             f"was level with TPE (pipeline-sklearn.jsonl.xz, whose program was not kept, {tpe}).",
             f"That {of(_searched(COUNTED, SEARCHES[0], 4))} are ahead of TPE",
@@ -108,7 +108,7 @@ def _renting() -> Rows:
     return [(rule, [counted(rule, stages, at) for stages in (3, 2) for at in rent_rules.JUDGED_AT]) for rule in others]
 
 
-def _at_the_end(problem: str, digits: int) -> list[str]:
+def at_the_end(problem: str, digits: int) -> list[str]:
     """The geometric means of the regret of all rules, the default's last."""
     usual, *others = rent_rules.RULES
     own = [row for row in records("tuning-rent-rules") if problem in row["problem"]]
@@ -116,7 +116,7 @@ def _at_the_end(problem: str, digits: int) -> list[str]:
     return [f"{geometric_mean(found):.{digits}f}".removeprefix("0") for found in regrets]
 
 
-def _worked(contest: str) -> str:
+def seconds_worked(contest: str) -> str:
     """The medians of the seconds of suggesting and of work."""
     own = runs("pipeline-real", contest, "prefix-ei").values()
     suggested, worked = (median(row[name] for row in own) for name in ("suggest_cpu_seconds", "cost"))

@@ -54,6 +54,7 @@ PAGES: Mapping[str, tuple[str, ...]] = {
     "systems/population.md": ("population-", "speed"),
     "guides/second_study.md": ("transfer", "guesses", "stopping"),
     "guides/cluster.md": ("simulated-", "suggesting", "speed"),
+    "guides/strategies.md": (*SEQUENTIAL, *CURVES, "speed"),
     "guides/ray.md": ("ray-", "speed"),
     "systems/objectives.md": ("objectives", "speed"),
     "integrations/boosting.md": ("lightgbm",),
