@@ -431,8 +431,11 @@ STATISTICS: Mapping[str, Callable[[], str]] = {
     "online-synthetic": by_method("online-synthetic", "regret", "queries"),
     "online-training": trainings,
     "optuna-sampler": sign_tests_of_the_sampler,
-    "pipeline-real": lambda: "\n".join([real_pipelines(), *map(seconds_worked, ("Fashion-MNIST", "nuclei"))]),
-    "pipeline-synthetic": pipelines,
+    "pipeline-real": lambda: f"{real_pipelines()}\n{seconds_worked('Fashion-MNIST')} {seconds_worked('nuclei')}",
+    "pipeline-synthetic": lambda: (
+        f"{pipelines()}\n{' '.join(at_the_end('ackley-8 [2,2,4]', 2))}\n"
+        f"{' '.join(at_the_end('rastrigin-6 [2,2,2]', 3))}"
+    ),
     "pipeline-synthetic-again": pipelines_again,
     "population-cifar": of_seeds("population-cifar", "test_accuracy", scale=100.0),
     "population-real": of_seeds("population-real", "score", "regret"),
@@ -443,7 +446,6 @@ STATISTICS: Mapping[str, Callable[[], str]] = {
     "stopping": lost_by_stopping,
     "tuning-arena-before": tuning_arena_before,
     "tuning-curve-rules": tuning_curve_rules,
-    "tuning-rent-rules": lambda: " ".join([*at_the_end("ackley-8 [2,2,4]", 2), *at_the_end("rastrigin-6 [2,2,2]", 3)]),
     "tuning-probe-rules": lambda: probe_rules.summary(records("tuning-probe-rules")),
     "tuning-recommended": recommended,
 }

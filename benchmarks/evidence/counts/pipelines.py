@@ -84,7 +84,8 @@ def pipelines() -> Said:
         [
             "geometric means of the regret at 18: {}, {} and {} against {}".format(*at_the_end("ackley-8 [2,2,4]", 2)),
             "they harm ({}, {} and {} against {})".format(*at_the_end("rastrigin-6 [2,2,2]", 3)),
-            f"it suggested for {seconds_worked('Fashion-MNIST')} on Fashion-MNIST and for {seconds_worked('nuclei')} on the nuclei",
+            f"it suggested for {seconds_worked('Fashion-MNIST')} on Fashion-MNIST and for "
+            f"{seconds_worked('nuclei')} on the nuclei",
             f"and was .379 / .193 / .0402; {unchanged} at 20.",
             f"was level with TPE (pipeline-sklearn.jsonl.xz, whose program was not kept, {tpe}).",
             f"That {of(_searched(COUNTED, SEARCHES[0], 4))} are ahead of TPE",
