@@ -419,3 +419,24 @@ except ft.FarthingError as error:
 """
     ended = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=True)
     assert "pip install 'farthing[ray]'" in ended.stdout
+
+
+def test_a_trial_that_no_node_can_hold_fails_and_the_others_run(start, monkeypatch):
+    monkeypatch.setattr("farthing.execution.ray.executor.SECONDS_BEFORE_SAYING", 0.1)
+    executor = start(
+        lambda trial: trial.params["lr"],
+        workers=2,
+        resources=lambda params: {"cpu": 1000 if params["lr"] > 0.5 else 1},
+        resource_timeout=5.0,
+    )
+    executor.submit(job(0, lr=0.9))
+    executor.wait(Heard(), timeout=0.3)
+    assert executor.free == 1, "the trial that waits keeps no other from beginning"
+    executor.submit(job(1, lr=0.1))
+    ended = {}
+    while len(ended) < 2:
+        ended |= {one.attempt.number: one.outcome for one in executor.wait(Heard())}
+    assert ended[1].value == 0.1
+    assert ended[0].state is State.FAILED
+    assert "The trial needs 1000 CPU on a node, got no node that has enough CPU" in ended[0].failure.reason
+    assert executor.free == 2

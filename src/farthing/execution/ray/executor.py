@@ -25,7 +25,7 @@ from farthing.execution.slot import Slot
 from farthing.execution.wire import to_bytes
 from farthing.execution.work import as_work, packed
 from farthing.execution.worker_process import import_path
-from farthing.trials import Attempt, Json, Problem
+from farthing.trials import Attempt, Failure, Json, Outcome, Problem, State
 
 log = logging.getLogger("farthing")
 
@@ -135,6 +135,7 @@ class RunningOnRay:
                     if place is not None:
                         place.idle_since = time.monotonic()
             self._replace_places()
+            self._end_what_fits_nowhere()
             self._require_places()
             if self._is_waiting_long and not self._bundles:
                 self.give_back(after=0.0)
@@ -271,6 +272,25 @@ class RunningOnRay:
                 is_needed = self._bundles is not None or index in self._waiting
                 self._places[index] = self._ask_for_place(place.bundles) if is_needed else None
 
+    def _end_what_fits_nowhere(self) -> None:
+        """Where places differ, fails jobs that have waited too long for more than any node has: others go on."""
+        until = time.monotonic() - self._settings.resource_timeout
+        for index, (job, since) in tuple(self._waiting.items()):
+            if not self._bundles and since < until and self._lacking(index):
+                bundles = self._bundles_of(job)
+                reason = (
+                    f"The trial needs {bundles} on a node, got {self._what_is_lacking(bundles)} for "
+                    f"{time.monotonic() - since:.0f} s. Let resources= ask for less, or add a node"
+                )
+                del self._waiting[index]
+                self._give_up([index], "no node has what its trial needs")
+                self._ended.append(Ended(job.attempt, Outcome(State.FAILED, failure=Failure(reason))))
+
+    def _lacking(self, index: int) -> list[str]:
+        """The resources that no node has enough of for the place that is asked for."""
+        place = self._places[index]
+        return [] if place is None else place.bundles.lacking(self._connection.nodes())
+
     def _require_places(self) -> None:
         """Says which resources a run waits for, and ends it where it has waited for all of them for too long."""
         asked = [place for place in self._places if place is not None]
@@ -306,9 +326,9 @@ class RunningOnRay:
 
     @property
     def _is_waiting_long(self) -> bool:
-        """Whether a job waits for its place for long."""
+        """Whether a job waits for long for a place that a node could have."""
         until = time.monotonic() - SECONDS_BEFORE_SAYING
-        return any(since < until for _, since in self._waiting.values())
+        return any(since < until and not self._lacking(index) for index, (_, since) in self._waiting.items())
 
     def _distance(self, index: int, job: Job, bundles: Bundles) -> tuple[bool, bool, bool, bool, bool]:
         """Ranks a place for a job, the lowest first.
