@@ -145,7 +145,7 @@ def test_asking_imports_and_says_what(project, monkeypatch, caplog):
     with caplog.at_level("INFO", logger="farthing"):
         ft.Study.load("trap", project / "trap.db").ask()
     assert "trap_strategy:Worst" in caplog.text
-    monkeypatch.delitem(sys.modules, "trap_strategy")
+    del sys.modules["trap_strategy"]  # for good, as monkeypatch would put it back: other tests look for imports
 
 
 @pytest.mark.parametrize("name", ["farthing.__main__:main", "antigravity:x", "os:system", "this:s"])
