@@ -11,9 +11,10 @@ from farthing.session import session_of
 from farthing.trials import Attempt
 from tests.unit.dashboard.conftest import client_of
 
+pytest.importorskip("fsspec")
+
 
 def test_a_log_in_a_store_is_shown_if_the_store_may_be_asked(tmp_path, monkeypatch) -> None:
-    pytest.importorskip("fsspec")
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.setattr(stored_checkpoints, "SECONDS_BETWEEN_LOOKS", 0.01)
     url = f"file://{tmp_path}/store"
