@@ -17,7 +17,6 @@ from scipy.stats import binomtest
 
 from benchmarks.comparing import score_at
 from benchmarks.evidence.counts.counting import after, ends
-from benchmarks.evidence.counts.curves import without_the_first
 from benchmarks.evidence.counts.pipelines import at_the_end, seconds_worked
 from benchmarks.evidence.papers import records, regret_at, runs
 from benchmarks.first_hour import SHARED
@@ -371,8 +370,7 @@ def first_hours() -> str:
     errors = [figure for gaps in more for figure in (fmean(gaps), stdev(gaps) / math.sqrt(len(gaps)))]
     default = [own for key, own in groups_of("first-hour", "method", "problem") if key[0] in ("default", SHARED)]
     shares = [median(100.0 * row["suggesting_share"] for row in own) for own in default]
-    later = [100.0 * without_the_first(row) for row in records("first-hour") if row["method"] == SHARED]
-    return "\n".join(map(line, (errors, shares, (min(later), max(later)))))
+    return "\n".join(map(line, (errors, shares)))
 
 
 def edge_of_a_limit() -> str:

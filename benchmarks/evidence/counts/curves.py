@@ -18,7 +18,7 @@ from benchmarks.evidence.counts.counting import (
 )
 from benchmarks.evidence.papers import records, regret_at, runs
 from benchmarks.first_hour import SHARED
-from benchmarks.records import Record, results_path
+from benchmarks.records import results_path
 
 CURVES = {
     "BOHB": "bohb",
@@ -97,22 +97,12 @@ def _first_hour() -> list[str]:
     shares = [median(row["suggesting_share"] for row in own if (row["problem"], row["method"]) == (problem, "default"))
               for problem in ("digits", "script", "fashion-mnist")]  # fmt: skip
     shared = [row for row in own if row["method"] == SHARED]
-    later = [without_the_first(row) for row in shared]
     return [
         f"in {sum(gap > 0 for gap in forced)} of {len(forced)} pairs and behind in {sum(gap < 0 for gap in forced)} "
         f"(sign test p = {binomtest(sum(gap > 0 for gap in forced), sum(gap != 0 for gap in forced)).pvalue:.2f}",
         f"spends {percent(shares[0], 1)}, {percent(shares[1], 1)} and {percent(shares[2], 1)} on suggesting",
         f"spend {percent(median(row['suggesting_share'] for row in shared), 1)} in the median of {len(shared)} seeds",
-        f"without it they spend {percent(min(later), 1)} to {percent(max(later), 1)}.",
     ]
-
-
-def without_the_first(row: Record) -> float:
-    """The share of suggesting without the longest answer, of one suggestion or of several that share its seconds."""
-    seconds = row["overheads"]
-    rest = sum(seconds) - seconds.count(max(seconds)) * max(seconds)
-    worked = sum(seconds) * (1.0 / row["suggesting_share"] - 1.0)
-    return float(rest / (rest + worked))
 
 
 def _at_evaluations(count: int) -> list[float]:

@@ -49,7 +49,6 @@ SETTINGS: Mapping[str, Sequence[str]] = {
         "trained to at most 20 %",
         "It has 35 % of what the budget has beyond two trainings",
         "has at most 20 % of a full training",
-        "the 5 % that the rule for budgets aims at",
         "at each rung (10 %, 20 %, 40 %, all)",
         "configurations at 13 % of a full training",
         "improved by less than 2 % since",

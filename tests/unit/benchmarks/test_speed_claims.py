@@ -85,14 +85,17 @@ def test_what_workers_of_a_model_wait_for_is_recorded() -> None:
 
 def test_a_thousand_workers_over_many_trials_take_what_is_recorded() -> None:
     [(_, rows)] = result_of("thousand")["figures"].items()
-    sobol, asha = rows
+    sobol, costly_sobol, asha, costly_asha = rows
     said = (
         f"takes {sobol['CPU ms a trial']:.2f} ms a trial with `Sobol` and {asha['CPU ms a trial']:.1f} ms with `ASHA`, "
         f"in the last quarter {sobol['growth']:.2f} and {asha['growth']:.2f} times as much as in the second. A trial's "
         f"note takes {sobol['bytes of note a trial']:.0f} and {asha['bytes of note a trial']:.0f} bytes, and the study "
-        f"opens in {sobol['CPU s to open']:.1f} and {asha['CPU s to open']:.1f} seconds of CPU."
+        f"opens in {sobol['CPU s to open']:.1f} and {asha['CPU s to open']:.1f} seconds of CPU. "
+        f"With a budget of cost it takes {costly_sobol['CPU ms a trial']:.2f} and "
+        f"{costly_asha['CPU ms a trial']:.1f} ms a trial."
     )
     assert (sobol["strategy"], asha["strategy"], sobol["trials"]) == ("Sobol", "ASHA", 20_000)
+    assert [one["budget"] for one in rows] == ["trials", "cost"] * 2
     assert said in words_of("guides/cluster.md")
 
 
