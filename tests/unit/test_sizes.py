@@ -22,7 +22,7 @@ SHORT = 60
 """Lines up to which a module that only one other imports is a paragraph of that one."""
 
 SIZES = {
-    "lines": 62_925,
+    "lines": 62_929,
     "modules": 369,
     "short modules with one importer": 3,
     "class names that stand twice": 3,

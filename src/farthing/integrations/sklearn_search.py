@@ -22,7 +22,7 @@ from farthing.integrations.sklearn_folds import Data, called
 from farthing.integrations.sklearn_identity import spelled
 from farthing.integrations.sklearn_spaces import GivenSpace, put
 from farthing.running.executors import ExecutorName
-from farthing.space import Fidelity, Space
+from farthing.space import Fidelity, Float, Space
 from farthing.storage import Storage
 from farthing.strategies import Strategy
 from farthing.strategies.multifidelity.runs import Run, runs_of
@@ -159,10 +159,14 @@ class SearchCV(SearchBase):
     def _budgets(self, study: Study) -> Iterator[Budget]:
         """Trials until there are n_trials configurations: one that is tried again, on more data, is a trial too."""
         yield from super()._budgets(study)
-        before, found = 0, len(_configurations(study))
-        while self.budget is None and before < found < self.n_trials:
+        is_endless = any(isinstance(one, Float) and one.step is None for one in study.space.parameters.values())
+        before = 0
+        for _ in range(self.n_trials):
+            found = len(_configurations(study))
+            if self.budget is not None or found >= self.n_trials or not (is_endless or before < found):
+                return
             yield Budget(trials=study.history.configurations + self.n_trials - found)
-            before, found = found, len(_configurations(study))
+            before = found
 
     def _search(self, study: Study, work: Evaluation, X: Any, y: Any) -> None:
         workers = effective_n_jobs(self.n_jobs)
