@@ -14,13 +14,19 @@ from tests.unit.dashboard.conftest import client_of
 pytest.importorskip("fsspec")
 
 
-def test_a_log_in_a_store_is_shown_if_the_store_may_be_asked(tmp_path, monkeypatch) -> None:
+@pytest.fixture
+def study(tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.setattr(stored_checkpoints, "SECONDS_BETWEEN_LOOKS", 0.01)
     url = f"file://{tmp_path}/store"
     study = ft.Study(
         ft.Space({"x": ft.Float(0, 1)}), minimize="loss", storage=tmp_path / "far.db", name="far", folder=url
     )
+    yield study
+    study.close()
+
+
+def test_a_log_in_a_store_is_shown_if_the_store_may_be_asked(study, tmp_path, monkeypatch) -> None:
     trial, files = study.ask(), session_of(study).files.to_write()
     files.claim()
     files.log_path(0, 1).write_text("as it runs")
@@ -42,16 +48,9 @@ def test_a_log_in_a_store_is_shown_if_the_store_may_be_asked(tmp_path, monkeypat
         files.hide_log(Attempt(0, 1))
         study.tell(trial, 0.5)
         assert client_of(storage, follows=True).get(logs).json()["text"] == "as it ended"
-    study.close()
 
 
-def test_the_log_of_the_attempt_that_runs_comes_before_one_that_has_ended(tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    monkeypatch.setattr(stored_checkpoints, "SECONDS_BETWEEN_LOOKS", 0.01)
-    url = f"file://{tmp_path}/store"
-    study = ft.Study(
-        ft.Space({"x": ft.Float(0, 1)}), minimize="loss", storage=tmp_path / "far.db", name="far", folder=url
-    )
+def test_the_log_of_the_attempt_that_runs_comes_before_one_that_has_ended(study, tmp_path, monkeypatch) -> None:
     study.ask()
     files, storage = session_of(study).files.to_write(), session_of(study).records._storage
     files.claim()
@@ -73,4 +72,3 @@ def test_the_log_of_the_attempt_that_runs_comes_before_one_that_has_ended(tmp_pa
         shown = client.get(logs).json()
         assert (shown["name"], shown["text"]) == (files.log_path(0, 2).name, "the second attempt")
         files.hide_log(Attempt(0, 2))
-    study.close()
