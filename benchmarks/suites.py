@@ -15,7 +15,7 @@ from benchmarks.problems.recorded import ROWS, TABLE_FILES
 from benchmarks.problems.synthetic import FUNCTIONS, MORE_FUNCTIONS
 from benchmarks.problems.tables import CELLS, TABLES
 from benchmarks.problems.vector_functions import CONSTRAINED_FUNCTIONS, LIMITED_FUNCTIONS, VECTOR_FUNCTIONS
-from benchmarks.problems.vector_tables import LIMITED_TABLES, VECTOR_CURVES, VECTOR_TABLES
+from benchmarks.problems.vector_tables import LIMITED_CURVES, LIMITED_TABLES, VECTOR_CURVES, VECTOR_TABLES
 from farthing.costs import Budget
 
 SECONDS: Final = "seconds with suggesting"
@@ -595,12 +595,18 @@ _OBJECTIVES = (
                 unit="evaluations",
                 most_seeds={"log-ehvi": 5, "optuna-gp": 5, "botorch-qlognehvi": 3},
             ),
-            Contest(
-                "learning curves, error and time",
-                problems=_names(*VECTOR_CURVES),
-                methods=("pareto-halving", "asha", "bohb", "log-ehvi", "random"),
-                judged_at=(5, 10, 20),
-                unit="full runs",
+            *(
+                Contest(
+                    name,
+                    problems=_names(*curves),
+                    methods=("pareto-halving", "asha", "bohb", "log-ehvi", "random"),
+                    judged_at=(5, 10, 20),
+                    unit="full runs",
+                )
+                for name, curves in (
+                    ("learning curves, error and time", VECTOR_CURVES),
+                    ("learning curves under a limit", LIMITED_CURVES),
+                )
             ),
         ),
         first_seed=300,

@@ -22,7 +22,13 @@ from benchmarks.problems.vector_functions import (
     VECTOR_FUNCTIONS,
     VECTOR_FUNCTIONS_FOR_TUNING,
 )
-from benchmarks.problems.vector_tables import LIMITED_TABLES, VECTOR_CURVES, VECTOR_TABLES
+from benchmarks.problems.vector_tables import (
+    LIMITED_CURVES,
+    LIMITED_CURVES_FOR_TUNING,
+    LIMITED_TABLES,
+    VECTOR_CURVES,
+    VECTOR_TABLES,
+)
 
 _ALL = (
     *FUNCTIONS,
@@ -55,6 +61,8 @@ _ALL = (
     *VECTOR_TABLES,
     *LIMITED_TABLES,
     *VECTOR_CURVES,
+    *LIMITED_CURVES,
+    *LIMITED_CURVES_FOR_TUNING,
 )
 
 PROBLEMS: dict[str, Problem] = {problem.name: problem for problem in _ALL}

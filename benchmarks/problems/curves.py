@@ -18,6 +18,7 @@ from benchmarks.problems.yahpo import Array, missing_surrogate, predict
 from farthing.space import Fidelity, Float, Int, Space
 
 FIRST_EPOCH, LAST_EPOCH = 2, 52
+EPOCHS = range(FIRST_EPOCH, LAST_EPOCH + 1)
 CONFIGURATIONS_FOR_FULL_COST = 200
 CONFIGURATIONS_FOR_MEAN_COST = 1000
 INSTANCES = (
@@ -100,6 +101,10 @@ class LearningCurves:
         """Mean seconds of all epochs. It is what a training costs on average; the median is 0.6 to 0.8 of it."""
         return float(np.mean(self._at_the_end(random_params(self, CONFIGURATIONS_FOR_MEAN_COST))["time"]))
 
+    def cross_entropies(self, params: Params) -> tuple[float, ...]:
+        """Of the validation, at the points of the curve."""
+        return _cross_entropies(self.instance, tuple(params.items()))
+
     def _at_the_end(self, many: Sequence[Params]) -> dict[str, Array]:
         return predict("lcbench", [{**params, "OpenML_task_id": self.instance, "epoch": LAST_EPOCH} for params in many])
 
@@ -110,14 +115,21 @@ class LearningCurves:
 @lru_cache(maxsize=4096)
 def _curve(instance: int, params: tuple[tuple[str, Any], ...]) -> tuple[Point, ...]:
     """All points from FIRST_EPOCH on. Predicted seconds dip a little in places: a later epoch never costs less."""
-    epochs = range(FIRST_EPOCH, LAST_EPOCH + 1)
-    rows = [{**dict(params), "OpenML_task_id": instance, "epoch": epoch} for epoch in epochs]
-    predicted = predict("lcbench", rows)
+    predicted = _predicted(instance, params)
     seconds = np.maximum.accumulate(predicted["time"])
     return tuple(
         Point({"epoch": epoch}, float(value), float(cost))
-        for epoch, value, cost in zip(epochs, predicted["val_accuracy"], seconds, strict=True)
+        for epoch, value, cost in zip(EPOCHS, predicted["val_accuracy"], seconds, strict=True)
     )
+
+
+@lru_cache(maxsize=4096)
+def _cross_entropies(instance: int, params: tuple[tuple[str, Any], ...]) -> tuple[float, ...]:
+    return tuple(_predicted(instance, params)["val_cross_entropy"].tolist())
+
+
+def _predicted(instance: int, params: tuple[tuple[str, Any], ...]) -> dict[str, Array]:
+    return predict("lcbench", [{**dict(params), "OpenML_task_id": instance, "epoch": epoch} for epoch in EPOCHS])
 
 
 CURVES: tuple[Judged, ...] = tuple(LearningCurves(instance) for instance in INSTANCES)

@@ -31,7 +31,13 @@ from benchmarks.problems.vector_functions import (
     VECTOR_FUNCTIONS,
     VECTOR_FUNCTIONS_FOR_TUNING,
 )
-from benchmarks.problems.vector_tables import LIMITED_TABLES, VECTOR_CURVES, VECTOR_TABLES
+from benchmarks.problems.vector_tables import (
+    LIMITED_CURVES,
+    LIMITED_CURVES_FOR_TUNING,
+    LIMITED_TABLES,
+    VECTOR_CURVES,
+    VECTOR_TABLES,
+)
 from benchmarks.suites import Allowance
 
 TABLE_FIGURES = {  # best mean, its cost in seconds, median of the means
@@ -136,6 +142,8 @@ def test_names_are_those_in_the_registry_and_differ() -> None:
                 *VECTOR_TABLES,
                 *LIMITED_TABLES,
                 *VECTOR_CURVES,
+                *LIMITED_CURVES,
+                *LIMITED_CURVES_FOR_TUNING,
             )
         )
         + 27

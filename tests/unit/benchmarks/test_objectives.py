@@ -25,7 +25,13 @@ from benchmarks.problems.vector_functions import (
     zdt3,
     zdt_front,
 )
-from benchmarks.problems.vector_tables import LIMITED_TABLES, VECTOR_CURVES, VECTOR_TABLES
+from benchmarks.problems.vector_tables import (
+    LIMITED_CURVES,
+    LIMITED_CURVES_FOR_TUNING,
+    LIMITED_TABLES,
+    VECTOR_CURVES,
+    VECTOR_TABLES,
+)
 from benchmarks.records import read_records, results_path
 from benchmarks.suites import SUITES, Allowance
 from benchmarks.trajectory import changes, trajectory
@@ -145,6 +151,28 @@ def test_learning_curves_bring_their_seconds_along() -> None:
     found = problem.evaluate(params, {"epoch": 12}, seed=0)
     assert [point.metrics["seconds"] for point in found.trace] == [point.cost for point in found.trace]
     assert aims_of(problem) == {"maximize": ["accuracy"], "minimize": ["seconds"], "constraints": {}}
+
+
+def test_a_tenth_of_random_configurations_keeps_the_limits_of_learning_curves() -> None:
+    for problem in (*LIMITED_CURVES, *LIMITED_CURVES_FOR_TUNING):
+        usable(problem)
+        drawn = random_params(problem, 100)
+        ends = [problem.true_values(params) for params in drawn]
+        keeps = [problem.is_feasible(end) for end in ends]
+        assert 0.02 < np.mean(keeps) < 0.25
+        kept = [end["accuracy"] for end, is_kept in zip(ends, keeps, strict=True) if is_kept]
+        assert max(kept) <= problem.best_value
+
+
+def test_limited_learning_curves_bring_both_quantities_along() -> None:
+    problem = LIMITED_CURVES[0]
+    usable(problem)
+    [params] = random_params(problem, 1)
+    found = problem.evaluate(params, {"epoch": 12}, seed=0)
+    assert [set(point.metrics) for point in found.trace] == [{"seconds", "cross_entropy"}] * 11
+    assert found.metrics == found.trace[-1].metrics
+    assert found.metrics["cross_entropy"] == problem.curves.cross_entropies(params)[10]
+    assert aims_of(problem) == {"maximize": ["accuracy"], "constraints": problem.constraints}
 
 
 def _standings(method: str, problem: str, evaluations: int = 12):

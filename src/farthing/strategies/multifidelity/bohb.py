@@ -44,7 +44,7 @@ def with_newcomers(rungs: Rungs, numbers: range, rng: Randomness, *, random_shar
 
     choose = _by_model if rungs.history.problem.is_simple else _by_models
     with one_thread():
-        by_model = iter(choose(rungs.history, rung, is_kept.count(False), rng))
+        by_model = iter(choose(rungs, rung, is_kept.count(False), rng))
     return [one if keep else FirstParams(next(by_model), {}) for one, keep in zip(first, is_kept, strict=True)]
 
 
@@ -58,13 +58,14 @@ def _informed_rung(rungs: Rungs) -> Sequence[Trial] | None:
     return None
 
 
-def _by_model(history: History, rung: Sequence[Trial], count: int, rng: Randomness) -> list[Params]:
+def _by_model(rungs: Rungs, rung: Sequence[Trial], count: int, rng: Randomness) -> list[Params]:
     from farthing.acquisition.expected_improvement import LogExpectedImprovement
     from farthing.strategies.shared.modelling import domain_of, incumbent, kernel_over
     from farthing.strategies.shared.searching import search_batch
     from farthing.strategies.shared.surrogate import Compression, fit_surrogate
 
-    encoder, seen = history.problem.space.encoder, _observed(history, rung)
+    history, encoder = rungs.history, rungs.history.problem.space.encoder
+    seen = _observed(history, rung)
     surrogate = fit_surrogate(seen.X, seen.loss, kernel_over(encoder), history, compression=Compression.of(seen.loss))
     rows = search_batch(
         surrogate.gp,
@@ -80,21 +81,22 @@ def _by_model(history: History, rung: Sequence[Trial], count: int, rng: Randomne
     return list(encoder.decode(rows))
 
 
-def _by_models(history: History, rung: Sequence[Trial], count: int, rng: Randomness) -> list[Params]:
+def _by_models(rungs: Rungs, rung: Sequence[Trial], count: int, rng: Randomness) -> list[Params]:
     """The same for several objectives and limits, by log expected hypervolume improvement.
 
     The latest configurations without a result on the rung are pending: those that ended below it would be chosen again.
+    Limits are those that are expected to hold in the end.
     """
     from farthing.strategies.multifidelity.context import MOST_PENDING
     from farthing.strategies.shared.modelling import domain_of
     from farthing.strategies.shared.searching import search_batch
     from farthing.strategies.shared.several import fit_many, observe_many
 
-    encoder = history.problem.space.encoder
+    history, encoder = rungs.history, rungs.history.problem.space.encoder
     begun = {trial.number for trial in history if trial.resume_from is None}
     begun -= {history.lineage(trial.number)[0].number for trial in rung}
     below = [history[number].params for number in sorted(begun)[-MOST_PENDING:]]
-    seen = replace(observe_many(history, rung), pending=encoder.encode(below))
+    seen = replace(observe_many(history, rung, rungs.excess_in_the_end), pending=encoder.encode(below))
     rows = search_batch(
         fit_many(history, seen, rng).models,
         count,

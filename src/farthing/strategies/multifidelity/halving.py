@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import count as count_up
 from itertools import islice
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from farthing.costs import Remaining
 from farthing.errors import InvalidArgument
@@ -21,6 +21,11 @@ from farthing.strategies.shared.starts import FirstParams, first_params
 from farthing.strategies.shared.strategy import Randomness, Strategy
 from farthing.trials import History, Json, Params, Problem, State, Suggestion, Trial, noted
 from farthing.trials.memos import places_changed
+from farthing.trials.objectives import bounds_of
+
+if TYPE_CHECKING:
+    from farthing.strategies.multifidelity.limits import InTheEnd
+    from farthing.strategies.shared.several import Excesses
 
 ParamsKey = frozenset[tuple[str, Json]]
 """Equal for equal params."""
@@ -218,7 +223,21 @@ class Rungs:
         from farthing.strategies.shared.several import ordered
 
         results = [trial for trial in trials if self._is_ranked(trial)]
-        return {trial.number: float(place) for place, trial in enumerate(ordered(self.history, results))}
+        best_first = ordered(self.history, results, self.excess_in_the_end)
+        return {trial.number: float(place) for place, trial in enumerate(best_first)}
+
+    @cached_property
+    def in_the_end(self) -> "Mapping[int, InTheEnd]":
+        """How far each trial is expected beyond its limits when it is trained in full; empty without limits."""
+        if not bounds_of(self.history.problem):
+            return {}
+        from farthing.strategies.multifidelity.limits import forecasts
+
+        return forecasts(self)
+
+    @property
+    def excess_in_the_end(self) -> "Excesses":
+        return {number: one.excess for number, one in self.in_the_end.items()}
 
 
 @dataclass(frozen=True)

@@ -10,23 +10,17 @@ from farthing.fields import share
 from farthing.strategies.multifidelity.bohb import with_newcomers
 from farthing.strategies.multifidelity.halving import ASHA, Rungs, numbers_left
 from farthing.strategies.shared.strategy import Randomness
-from farthing.trials import History, State, Suggestion, Trial
-from farthing.trials.objectives import excesses, values_of
-
-PROOFS = 3
-"""Continued runs of a rung that show how far the excess of a limit falls with more training. A guess."""
-MARGIN = 2.0
-"""A run is given up beyond this many times the largest such fall: those continued were rarely the worst. A guess."""
+from farthing.trials import History, Suggestion, Trial
 
 
 @dataclass(frozen=True)
 class ParetoHalving(ASHA):
     """Asynchronous successive halving by non-dominated rank, whose new configurations come from a model.
 
-    The best fraction of a rung is continued, of it first those that add the most hypervolume for their cost. Runs
-    beyond a limit rank after all that keep it; they are stopped for good once continued runs show that more training
-    does not bring them back. New configurations are chosen by log expected hypervolume improvement on the highest rung
-    that has enough results, as `LogEHVI` does; a share of them stays random.
+    The best fraction of a rung is continued, of it first those that add the most hypervolume for their cost. Limits
+    count as they are expected to be in the end: runs beyond one rank after all that keep it, and are stopped for good
+    where no forecast was ever that wrong. New configurations are chosen by log expected hypervolume improvement on the
+    highest rung that has enough results, as `LogEHVI` does; a share of them stays random.
     """
 
     random_share: float = share(1 / 3)
@@ -43,36 +37,13 @@ class ParetoHalving(ASHA):
     def _promotable(self, rungs: Rungs) -> Iterator[Trial]:
         for rung in reversed(range(len(rungs.levels) - 1)):
             waiting = [trial for trial in rungs.best(rung) if rungs.may_go_on(trial)]
-            falls = _falls(rungs, rung) if rungs.history.problem.constraints and waiting else None
-            hopeful = [trial for trial in waiting if falls is None or not _is_hopeless(rungs.history, trial, falls)]
+            hopeful = [trial for trial in waiting if not is_beyond(rungs, trial)]
             yield from _by_gain_per_cost(rungs, rung, hopeful) if len(hopeful) > 1 else hopeful
 
 
-def _falls(rungs: Rungs, rung: int) -> list[float] | None:
-    """How far the excess of each limit fell at most from that rung on; None before there are enough continued runs."""
-    history = rungs.history
-    continued, falls = set(), []
-    for later in history:
-        if later.resume_from is None or later.state is not State.DONE:
-            continue
-        begun = next((one for one in history.lineage(later.resume_from) if rungs.rung_of(one) == rung), None)
-        before, after = begun and _excesses(history, begun), _excesses(history, later)
-        if begun is not None and before and after:
-            continued.add(begun.number)
-            falls.append([first - last for first, last in zip(before, after, strict=True)])
-    return [max(column) for column in zip(*falls, strict=True)] if len(continued) >= PROOFS else None
-
-
-def _is_hopeless(history: History, trial: Trial, falls: Sequence[float]) -> bool:
-    """Whether it is further beyond a limit than runs of its rung came back."""
-    excess = _excesses(history, trial) or []
-    return any(one > max(0.0, MARGIN * fall) for one, fall in zip(excess, falls, strict=False))
-
-
-def _excesses(history: History, trial: Trial) -> list[float] | None:
-    """None without a result."""
-    values = values_of(history.problem, trial)
-    return None if values is None else excesses(history.problem, values)
+def is_beyond(rungs: Rungs, trial: Trial) -> bool:
+    """Whether it can be told that the run will be beyond a limit."""
+    return trial.number in rungs.in_the_end and rungs.in_the_end[trial.number].is_beyond
 
 
 def _by_gain_per_cost(rungs: Rungs, rung: int, waiting: Sequence[Trial]) -> list[Trial]:
@@ -92,7 +63,7 @@ def _gains(rungs: Rungs, rung: int) -> dict[int, float]:
     from farthing.strategies.shared.several import measured, reference_of
 
     ended = [trial for trial in rungs.ended(rung) if rungs.loss(trial) < np.inf]
-    losses, excess = measured(rungs.history, ended)
+    losses, excess = measured(rungs.history, ended, rungs.excess_in_the_end)
     keeps = np.flatnonzero(np.all(excess <= 0.0, axis=1))
     if not keeps.size:
         return {}

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 import numpy as np
 
@@ -54,7 +55,11 @@ def _is_missing(rows: Array) -> BoolArray:
     return np.asarray(np.any(~np.isfinite(rows), axis=1))
 
 
-def measured(history: History, trials: Sequence[Trial]) -> tuple[Array, Array]:
+Excesses: TypeAlias = Mapping[int, Array]
+"""How far trials are expected beyond each limit in the end (c,), by their numbers, where it is not as measured."""
+
+
+def measured(history: History, trials: Sequence[Trial], expected: Excesses | None = None) -> tuple[Array, Array]:
     """Losses (n, m) and excesses (n, c) of these trials, as they were measured; NaN without a result."""
     problem, signs = history.problem, np.array([one.sign for one in history.problem.objectives])
     losses, excess = np.full((len(trials), signs.size), np.nan), np.full((len(trials), len(bounds_of(problem))), np.nan)
@@ -62,13 +67,13 @@ def measured(history: History, trials: Sequence[Trial]) -> tuple[Array, Array]:
         values = values_of(problem, trial) if trial.state in (State.DONE, State.PRUNED) else None
         if values is not None:
             losses[i] = signs * [values[one.name] for one in problem.objectives]
-            excess[i] = excesses(problem, values)
+            excess[i] = (expected or {}).get(trial.number, excesses(problem, values))
     return losses, excess
 
 
-def ordered(history: History, trials: Sequence[Trial]) -> list[Trial]:
+def ordered(history: History, trials: Sequence[Trial], expected: Excesses | None = None) -> list[Trial]:
     """The trials, the best first."""
-    return [trials[i] for i in np.argsort(places(*measured(history, trials)))]
+    return [trials[i] for i in np.argsort(places(*measured(history, trials, expected)))]
 
 
 # ------------------------------------------------------------
@@ -87,10 +92,12 @@ class ManyObservations(Observations):
     failed: BoolArray
 
 
-def observe_many(history: History, trials: Sequence[Trial] | None = None) -> ManyObservations:
+def observe_many(
+    history: History, trials: Sequence[Trial] | None = None, expected: Excesses | None = None
+) -> ManyObservations:
     """The observations of trials that have ended; by default of all at full fidelity."""
     encoder, ended = history.problem.space.encoder, list(trials or ()) if trials is not None else ended_at_full(history)
-    losses, excess = measured(history, ended)
+    losses, excess = measured(history, ended, expected)
     failed = _is_missing(losses)
     if np.all(failed):
         ended, losses, excess, failed = [], losses[:0], excess[:0], failed[:0]

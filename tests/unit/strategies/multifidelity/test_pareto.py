@@ -1,6 +1,6 @@
 """Halving of several objectives and under limits."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -66,22 +66,62 @@ def test_a_run_beyond_a_limit_is_continued_after_all_that_keep_it() -> None:
     assert next_one(past).resume_from == 1
 
 
-def beyond(falls: float) -> list[Any]:
-    """Four continued runs whose memory falls by that much on the way, and then three runs that need too much."""
-    begun = [run(0.1 * i, i, i, memory=6.0) for i in range(4)]
-    ended = [run(0.1 * i, i, i, memory=6.0 - falls, epochs=9, source=i) for i in range(4)]
-    rest = [run(0.5 + 0.1 * i, -1.0 - i, -1.0 - i, memory=8.0) for i in range(3)]
-    worst = [run(0.9, 9, 9, memory=90.0) for _ in range(14)]
-    return [*begun, *ended, *rest, *worst]
+def passed(memory: Callable[[int, int], float]) -> list[Any]:
+    """Four runs that went through all rungs, by number and epochs, and the memory of each on each."""
+    rungs = {epochs: [memory(number, epochs) for number in range(4)] for epochs in (1, 3, 9)}
+    return [
+        run(
+            0.1 * number, number, number, memory=amount, epochs=epochs, source=4 * place + number - 4 if place else None
+        )
+        for place, (epochs, amounts) in enumerate(rungs.items())
+        for number, amount in enumerate(amounts)
+    ]
 
 
 @pytest.mark.parametrize(("falls", "is_continued"), [(0.0, False), (1.0, False), (2.0, True)])
 def test_runs_that_more_training_does_not_bring_back_are_given_up(falls: float, is_continued: bool) -> None:
-    """They exceed the limit by 3; twice the largest fall of others is what may still be hoped for."""
-    past = history(beyond(falls), {"memory": ft.AtMost(5.0)})
+    """They exceed the limit by 3, and runs come back by as much on each of two steps."""
+    rest = [run(0.5 + 0.1 * i, -1.0 - i, -1.0 - i, memory=8.0) for i in range(3)]
+    worst = [run(0.9, 9, 9, memory=90.0) for _ in range(14)]
+    seen = passed(lambda number, epochs: 6.0 + number - falls * {1: 0, 3: 1, 9: 2}[epochs])
+    past = history([*seen, *rest, *worst], {"memory": ft.AtMost(5.0)})
     waiting = [trial.number for trial in Rungs(past, 3, "epochs").best(0)]
-    assert set(waiting) & {8, 9, 10}, "they are among the best that wait"
-    assert (next_one(past).resume_from in {8, 9, 10}) == is_continued
+    assert set(waiting) & {12, 13, 14}, "they are among the best that wait"
+    assert (next_one(past).resume_from in {12, 13, 14}) == is_continued
+
+
+def test_a_limit_that_holds_so_far_and_not_in_the_end_gives_a_run_up() -> None:
+    """Seconds grow with the epochs: who needs 1 for the first needs 9 for all."""
+    seen = passed(lambda number, epochs: (0.3 + 0.05 * number) * epochs)
+    slow = [run(0.5, -9, -9, memory=1.0), run(0.6, -8, -8, memory=0.9), run(0.7, 5, 5, memory=0.5)]
+    past = history([*seen, *slow, *(run(0.9, 9, 9, memory=2.0) for _ in range(14))], {"memory": ft.AtMost(5.0)})
+    assert next_one(past).resume_from == 14
+
+
+def test_what_grows_in_proportion_is_expected_to() -> None:
+    """The second step has noise, so that its forecasts are off by as much."""
+    seen = passed(lambda number, epochs: (0.3 + 0.05 * number) * epochs + (0.1 if epochs == 9 and number == 3 else 0.0))
+    past = history([*seen, run(0.5, 1, 1, memory=1.0)], {"memory": ft.AtMost(5.0)})
+    found = Rungs(past, 3, "epochs").in_the_end[12]
+    assert found.excess == pytest.approx([9.0 - 5.0])
+    assert found.error == pytest.approx([0.1])
+
+
+def test_what_falls_by_the_same_amount_is_expected_to_also_below_zero() -> None:
+    seen = passed(lambda number, epochs: number - 1.0 + {1: 0.0, 3: 0.5, 9: 0.75}[epochs])
+    past = history([*seen, run(0.5, 1, 1, memory=-2.0)], {"memory": ft.AtLeast(0.0)})
+    found = Rungs(past, 3, "epochs").in_the_end[12]
+    assert found.excess == pytest.approx([1.25])
+    assert found.error == pytest.approx([0.0])
+
+
+def test_where_few_runs_went_on_the_rung_before_is_a_guess_that_gives_up_nothing() -> None:
+    seen = [one for one in passed(lambda number, epochs: (2.0 + number) * epochs) if one[3] < 9]
+    past = history([*seen, run(0.5, 1, 1, memory=2.0)], {"memory": ft.AtMost(5.0)})
+    found = Rungs(past, 3, "epochs").in_the_end[8]
+    assert found.excess == pytest.approx([18.0 - 5.0])
+    assert found.is_guess
+    assert not found.is_beyond
 
 
 def test_before_there_is_proof_no_run_is_given_up() -> None:
