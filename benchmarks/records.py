@@ -48,6 +48,7 @@ COMMANDS = {
     "tuning-pipeline-haste": "python -m benchmarks.tuning.pipeline_haste",
     "tuning-population-box": "python -m benchmarks.tuning.population_box",
     "tuning-probe-rules": "python -m benchmarks.tuning.probe_rules",
+    "tuning-races": "python -m benchmarks.tuning.races",
     "tuning-recommending": "python -m benchmarks.run real-curves-tuning",
     "tuning-references": "python -m benchmarks.tuning.references",
     "tuning-recommended": "python -m benchmarks.recommending --keep",

@@ -24,7 +24,7 @@ from benchmarks.problems.data import data_folder, missing_package
 from benchmarks.provenance import commit, versions
 from benchmarks.records import Record, append_record, key_of, read_records, results_path
 from farthing.costs import Budget
-from farthing.space import Fidelity, Space
+from farthing.space import Fidelity, Float, Parameter, Space
 from farthing.strategies import Strategy
 from farthing.strategies.multifidelity.halving import ASHA
 from farthing.strategies.plain.bayesian import LogEI
@@ -59,7 +59,14 @@ METHODS: Mapping[str, Method] = {
     "PB2.paper()": population(PB2.paper),
     "PB2": population(PB2),
     "Ray PB2": population(RayPB2),
+    "random search, a schedule": lambda B, intervals: Random(),
+    "PBT, a schedule": population(PBT),
+    "PB2, a schedule": population(PB2),
 }
+
+SCHEDULED = ", a schedule"
+"""Ends the names of methods whose rate falls along a run: the space has its value at the end too, as a share."""
+RATE, LAST_SHARE = "lr", "lr_end"
 
 ONE_BY_ONE = ("LogEI",)
 """Learn from each whole run before the next begins; the others have B trials in flight."""
@@ -121,6 +128,14 @@ class Run:
         }
 
     @property
+    def is_scheduled(self) -> bool:
+        return self.method.endswith(SCHEDULED)
+
+    def params(self, task: "BatchedTask") -> dict[str, Parameter]:
+        """Those of the task, and with a schedule what is left of the rate at the end."""
+        return {**task.params(), **({LAST_SHARE: Float(1e-3, 1.0, log=True)} if self.is_scheduled else {})}
+
+    @property
     def _elsewhere(self) -> str:
         """A CPU draws other batches and games from the same seed, so its runs are compared with each other only."""
         return ", on a CPU" if self.device == "cpu" else ""
@@ -141,9 +156,9 @@ class Lane:
     def of(cls, run: Run, task: "BatchedTask") -> "Lane":
         whole = Fidelity(1, run.intervals, integer=True, trace=True)
         one_by_one = run.method in ONE_BY_ONE
-        space = Space(task.params(), fidelities={} if one_by_one else {"steps": whole})
+        space = Space(run.params(task), fidelities={} if one_by_one else {"steps": whole})
         study = Study(space, maximize="score", strategy=run.strategy, seed=run.seed, cost=None)
-        plain = run.method in ("random search", *ONE_BY_ONE)
+        plain = run.method.removesuffix(SCHEDULED) in ("random search", *ONE_BY_ONE)
         return cls(run, study, Budget(trials=run.population) if plain else Budget(cost=run.population * run.intervals))
 
     def fill(self) -> None:
@@ -187,6 +202,8 @@ class Waves:
             name: torch.tensor([float(flight.trial.params[name]) for _, flight in flights], device=self._device)
             for name in names
         }
+        if RATE in settings:
+            settings[RATE] *= torch.tensor([_of_first_rate(*one) for one in flights], device=self._device)
         state, score = self._task.train(state, settings, seeds)
         self._kept.append({name: tensor.detach() for name, tensor in state.items()})
         for row, (_, flight) in enumerate(flights):
@@ -223,6 +240,12 @@ class Waves:
             for name in self._kept[0]
         }
         return {name: tensor[order.argsort()] for name, tensor in found.items()}
+
+
+def _of_first_rate(lane: Lane, flight: Flight) -> float:
+    """The share of the rate that is left in the next interval: it falls by the same factor in each."""
+    share: float = flight.trial.params.get(LAST_SHARE, 1.0)
+    return float(share ** ((flight.begun_at + flight.done) / max(lane.run.intervals - 1, 1)))
 
 
 def train_together(runs: Sequence[Run], task: "BatchedTask", device: "torch.device") -> Iterator[Record]:
@@ -319,6 +342,8 @@ def _groups(options: argparse.Namespace, task: "BatchedTask", device: "torch.dev
     """Runs that take the same number of waves train together."""
     intervals = 3 if options.quick else task.intervals
     chosen = [method for method in METHODS if matches(method, options.methods or ())]
+    if RATE not in task.params():
+        chosen = [method for method in chosen if not method.endswith(SCHEDULED)]
     if ray_is_missing(Space(task.params())) is not None:
         chosen = [method for method in chosen if method != "Ray PB2"]
     for population in options.sizes:

@@ -111,6 +111,35 @@ def test_a_member_that_diverges_is_told_and_replaced():
     assert record["score"] <= 0.01
 
 
+class Rates(tasks.Classifying):
+    """Notes the rates in force; the score is that of the real training."""
+
+    rates: list[list[float]]
+
+    def train(self, state, settings, seeds):
+        self.rates.append(settings["lr"].tolist())
+        return super().train(state, settings, seeds)
+
+
+def test_a_rate_on_a_schedule_falls_to_its_last_share_and_others_stay():
+    task = Rates("digits", tasks.digits(), CPU, (64, 8, 10), train_size=100, validation=50, steps=1)
+    task.rates = []
+    methods = ("random search, a schedule", "random search")
+    runs = [real.Run("digits", 1, method, seed=1, intervals=4, device="cpu") for method in methods]
+    lanes = [real.Lane.of(run, task) for run in runs]
+    waves = real.Waves(task, CPU)
+    for lane in lanes:
+        lane.fill()
+    falling, constant = (lane.in_flight[0].trial.params for lane in lanes)
+    for _ in range(4):
+        waves.train([(lane, lane.in_flight[0]) for lane in lanes])
+    first, last = zip(*task.rates, strict=True)
+    expected = [falling["lr"] * falling["lr_end"] ** (interval / 3) for interval in range(4)]
+    assert first == pytest.approx(expected)
+    assert last == pytest.approx([constant["lr"]] * 4)
+    assert "lr_end" not in constant
+
+
 def test_runs_on_a_cpu_are_not_mixed_with_those_on_a_gpu():
     on_gpu, on_cpu = (real.Run("digits", 8, "PB2", 0, 25, device).identity for device in ("cuda", "cpu"))
     assert on_gpu["problem"] == "digits, B = 8"
