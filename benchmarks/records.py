@@ -44,6 +44,7 @@ COMMANDS = {
     "tuning-categories": "python -m benchmarks.tuning.categories",
     "tuning-conditional": "python -m benchmarks.tuning.branch_rules",
     "tuning-curve-rules": "python -m benchmarks.tuning.curve_rules",
+    "tuning-guess-parts": "python -m benchmarks.tuning.guess_parts",
     "tuning-limit-rules": "python -m benchmarks.tuning.limit_rules",
     "tuning-pipeline-haste": "python -m benchmarks.tuning.pipeline_haste",
     "tuning-population-box": "python -m benchmarks.tuning.population_box",
