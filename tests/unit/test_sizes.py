@@ -22,8 +22,8 @@ SHORT = 60
 """Lines up to which a module that only one other imports is a paragraph of that one."""
 
 SIZES = {
-    "lines": 63_101,
-    "modules": 370,
+    "lines": 62_861,
+    "modules": 349,
     "short modules with one importer": 3,
     "class names that stand twice": 3,
     "public names": 57,

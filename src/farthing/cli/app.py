@@ -1,7 +1,6 @@
 """The program `farthing`: its commands, and what becomes of their errors."""
 
 from importlib import import_module
-from keyword import iskeyword
 from typing import Any
 
 import click
@@ -33,7 +32,16 @@ COMMANDS = {
     "check": "Check that a storage is intact.",
     "delete": "Delete a study for good, with its trials, checkpoints and logs.",
 }
-"""In the order of a study's life. Each is `command` in a module of its own, which is imported when it is called."""
+"""In the order of a study's life."""
+
+PLACES = {
+    "runs": ("demo", "run", "resume", "worker", "verify"),
+    "requests": ("budget", "stop", "enqueue"),
+    "views": ("list", "watch", "show", "logs", "best"),
+    "exchange": ("dashboard", "mcp", "report", "plot", "import", "export"),
+    "upkeep": ("cache", "check", "delete"),
+}
+"""The modules of the commands, each of which is imported when one of its commands is called."""
 
 
 class Interrupted(click.ClickException):
@@ -52,11 +60,11 @@ class Program(click.Group):
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in COMMANDS:
-            return None
-        found = import_module(f"farthing.cli.commands.{_module_of(cmd_name)}").command
-        assert isinstance(found, click.Command)
-        return found
+        for place, names in PLACES.items():
+            if cmd_name in names:
+                there = vars(import_module(f"farthing.cli.commands.{place}")).values()
+                return next(one for one in there if isinstance(one, click.Command) and one.name == cmd_name)
+        return None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
@@ -75,10 +83,6 @@ class Program(click.Group):
             raise
         except Exception as error:
             raise click.ClickException(_fault(error)) from error
-
-
-def _module_of(name: str) -> str:
-    return f"{name}_" if iskeyword(name) else name
 
 
 def _in_one_line(error: BaseException) -> str:

@@ -9,10 +9,10 @@ import click
 from farthing.analysis.best import Best
 from farthing.analysis.text import short_params
 from farthing.cli.digits import SPACE, Network, load_examples, save_examples
-from farthing.cli.ending import EXIT_CODE_INTERRUPTED, best_text, ending_cleanly_on_sigterm
 from farthing.cli.file_work import FileWork
 from farthing.cli.files import make_folder, save_figure
 from farthing.cli.run_plan import RunPlan, store_plan
+from farthing.cli.running import EXIT_CODE_INTERRUPTED, best_text, ending_cleanly_on_sigterm
 from farthing.cli.storages import StorageAddress, address_of, opened_storage
 from farthing.plots import require_matplotlib
 from farthing.running.stopping import Stopped, StopReason

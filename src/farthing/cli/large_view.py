@@ -9,7 +9,7 @@ from farthing.analysis.overview import latest_failures
 from farthing.analysis.runs import Curve, curve_axis, points_along
 from farthing.analysis.text import short_number
 from farthing.cli.storages import StorageAddress
-from farthing.cli.terminal_chart import chart
+from farthing.cli.terminal import chart
 from farthing.dashboard.reading import StudyReader
 from farthing.session import session_of
 from farthing.storage.storage import ReadsOutlines

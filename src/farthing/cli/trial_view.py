@@ -12,7 +12,7 @@ from farthing.analysis.rows import note_text
 from farthing.analysis.text import paid_column, short_number, short_params, short_prediction, value_cells
 from farthing.cli.large_view import reader_if_large, run_of
 from farthing.cli.storages import not_followed
-from farthing.cli.tables import aligned
+from farthing.cli.terminal import aligned
 from farthing.dashboard.reading import no_log
 from farthing.errors import TrialNotFound
 from farthing.session import session_of

@@ -10,7 +10,7 @@ from farthing.analysis.best import best_measured
 from farthing.analysis.runs import ranked_runs
 from farthing.analysis.text import short_params, short_point, where
 from farthing.cli.large_view import reader_if_large, trials_in_flight
-from farthing.cli.tables import aligned
+from farthing.cli.terminal import aligned
 from farthing.dashboard.reading import StudyReader
 from farthing.session import session_of
 from farthing.study import Study

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from farthing.cli.commands.worker import command
+from farthing.cli.commands.runs import worker
 
 PAGE = Path(__file__).parents[3] / "docs" / "guides" / "cluster.md"
 SBATCH = re.compile(r"#SBATCH --(?P<name>[a-z-]+)(?:=(?P<value>\S+))?$")
@@ -33,7 +33,7 @@ def block(title: str) -> str:
 
 def parsed(words: list[str]) -> dict[str, object]:
     assert words[:2] == ["farthing", "worker"]
-    return command.make_context("worker", words[2:]).params
+    return worker.make_context("worker", words[2:]).params
 
 
 def test_the_slurm_script_is_bash_with_options_that_sbatch_has(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from farthing.cli.commands.demo import EXAMPLES
+from farthing.cli.commands.runs import EXAMPLES
 from farthing.cli.demo_digits import FINISHED, begin_or_continue
 from farthing.cli.storages import address_of
 from farthing.session import session_of

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from farthing.cli.commands.list import command as list_command
+from farthing.cli.commands.views import list_studies
 
 STUDY = """
 [study]
@@ -142,7 +142,7 @@ def test_debug_shows_the_traceback(farthing) -> None:
 
 
 def test_a_fault_of_our_own_is_said_in_one_line_too(farthing, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(list_command, "callback", lambda **_: 1 / 0)
+    monkeypatch.setattr(list_studies, "callback", lambda **_: 1 / 0)
 
     result = farthing("list")
 
@@ -156,6 +156,6 @@ def test_an_interrupt_ends_with_exit_code_130(farthing, monkeypatch: pytest.Monk
     def interrupted(**_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(list_command, "callback", interrupted)
+    monkeypatch.setattr(list_studies, "callback", interrupted)
 
     assert farthing("list").exit_code == 130

@@ -2,7 +2,7 @@
 
 import farthing as ft
 from benchmarks.baselines.bandits import EpsilonGreedy
-from farthing.cli.schedule_view import online_text
+from farthing.cli.study_view import online_text
 from farthing.rules import Every
 from farthing.storage import MemoryStorage
 

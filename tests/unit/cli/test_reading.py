@@ -13,7 +13,7 @@ import pytest
 
 import farthing as ft
 from farthing.analysis.text import best_lines
-from farthing.cli.ending import best_text
+from farthing.cli.running import best_text
 from farthing.extending import History, Strategy, Suggestion
 from farthing.session import session_of
 from farthing.strategies import Recommendation

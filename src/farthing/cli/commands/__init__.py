@@ -1,1 +1,1 @@
-"""A module for each command. Help must come at once, so they import what is heavy when they are called."""
+"""The commands. Help must come at once, so they import what is heavy when they are called."""

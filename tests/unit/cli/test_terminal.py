@@ -1,7 +1,7 @@
 """Charts of text."""
 
 from farthing.analysis.runs import Curve
-from farthing.cli.terminal_chart import Canvas, Window, chart
+from farthing.cli.terminal import Canvas, Window, chart
 from farthing.trials import State, Suggestion, Trial
 
 

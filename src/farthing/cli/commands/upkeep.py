@@ -1,4 +1,4 @@
-"""`farthing cache list`, `prune` and `verify`"""
+"""Commands that keep a storage in order: `farthing cache`, `check` and `delete`."""
 
 import json
 import sys
@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 import click
 
 from farthing.cli.options import follow_option, json_option, storage_option, study_argument
-from farthing.cli.tables import aligned
 
 if TYPE_CHECKING:
     from farthing.session.stage_outputs import StageOutput, StageOutputs
+    from farthing.study import Study
+
 
 BY_STAGE = ("stage", "outputs", "size", "seconds")
 EACH = ("output", "stage", "size", "seconds", "written", "params")
@@ -22,7 +23,7 @@ SHOWN = 12
 
 
 @click.group("cache")
-def command() -> None:
+def cache() -> None:
     """List, verify and prune the kept outputs of a pipeline's stages.
 
     A pipeline keeps the output of every stage but the last, so that a later trial with the same first stages
@@ -37,7 +38,7 @@ def command() -> None:
     """
 
 
-@command.command("list")
+@cache.command("list")
 @study_argument
 @storage_option
 @follow_option
@@ -60,12 +61,12 @@ def list_outputs(study: str | None, storage: str | None, follows: bool, each: bo
             click.echo(_list_text(outputs, each=each) if outputs else f"No outputs are kept in {kept.folder}.")
 
 
-@command.command("verify")
+@cache.command("verify")
 @study_argument
 @storage_option
 @follow_option
 @json_option
-def verify(study: str | None, storage: str | None, follows: bool, as_json: bool) -> None:
+def verify_outputs(study: str | None, storage: str | None, follows: bool, as_json: bool) -> None:
     """Compare every kept output with its checksums, and change nothing.
 
     A damaged output is never served: the trial that wants it computes it again. Ends with exit code 1 if any
@@ -87,7 +88,7 @@ def verify(study: str | None, storage: str | None, follows: bool, as_json: bool)
     sys.exit(1 if damaged else 0)
 
 
-@command.command("prune")
+@cache.command("prune")
 @study_argument
 @storage_option
 @follow_option
@@ -98,7 +99,7 @@ def verify(study: str | None, storage: str | None, follows: bool, as_json: bool)
 @click.option("--all", "everything", is_flag=True, help="All outputs.")
 @click.option("--dry-run", is_flag=True, help="Remove nothing; say what would go.")
 @json_option
-def prune(
+def prune_outputs(
     study: str | None,
     storage: str | None,
     follows: bool,
@@ -158,6 +159,8 @@ def _outputs(study: str | None, storage: str | None, *, follows: bool) -> "Itera
 
 
 def _list_text(outputs: "Sequence[StageOutput]", *, each: bool) -> str:
+    from farthing.cli.terminal import aligned
+
     if each:
         return aligned(EACH, [_cells(output) for output in outputs])
     stages = dict.fromkeys(output.stage for output in outputs)
@@ -224,3 +227,59 @@ def _count(number: int, of_what: str, state: str) -> str:
 
 def _plural(number: int) -> str:
     return f"{number} output{'' if number == 1 else 's'}"
+
+
+@click.command("check")
+@storage_option
+@json_option
+def check(storage: str | None, as_json: bool) -> None:
+    """Check that a storage is intact.
+
+    Checks the database itself, and whether the trials in it agree with each other. Ends with exit code 1 if anything
+    is wrong.
+
+    \b
+    Example:  farthing check --storage digits.db
+    Next:     restore a copy of the database if it is damaged
+    """
+    from farthing.cli.storages import address_to_read, opened_storage
+
+    address = address_to_read(storage)
+    with opened_storage(address) as found:
+        problems = found.check()
+    if as_json:
+        click.echo(json.dumps({"storage": str(address), "problems": problems}))
+    else:
+        click.echo("\n".join(problems) or f"{address} is intact.")
+    sys.exit(1 if problems else 0)
+
+
+@click.command("delete")
+@click.argument("study")
+@storage_option
+@click.option("--yes", is_flag=True, help="Do not ask.")
+def delete(study: str, storage: str | None, yes: bool) -> None:
+    """Delete a study for good, with its trials, checkpoints and logs.
+
+    \b
+    Example:  farthing delete digits
+    Next:     farthing list
+    """
+    from farthing.cli.storages import address_to_read, opened_study
+    from farthing.session.studies import delete_study
+
+    address = address_to_read(storage)
+    with opened_study(study, address) as found:
+        if not yes:
+            click.confirm(f"Delete {losses(found)} for good?", abort=True)
+    click.echo(f"Deleted {study}; {delete_study(study, address.place)}")
+
+
+def losses(study: "Study") -> str:
+    """Describes the files that would be deleted."""
+    from farthing.trials import State
+
+    history = study.history
+    running = sum(trial.state is State.RUNNING for trial in history)
+    still = f", {running} of them running now" if running else ""
+    return f"{study.name} with its {len(history)} trials{still}, {history.cost:.4g} {study.problem.cost_unit} of work,"
