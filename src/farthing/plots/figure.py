@@ -10,12 +10,19 @@ from farthing.analysis.front import FrontChoice
 from farthing.analysis.one_value import by_value
 from farthing.analysis.text import found_best, short_params, short_prediction
 from farthing.errors import InvalidArgument, NoResult
+from farthing.plots import PlotKind
 from farthing.plots.front import Pair, attainment_panels, draw_pair, pairs
-from farthing.plots.kinds import PlotKind
 from farthing.plots.look import MUTED, is_failed, merit, shading
-from farthing.plots.parameters import draw_parameter
-from farthing.plots.progress import draw_curves, draw_progress, draw_spending, has_curves
-from farthing.plots.stages import draw_cache, draw_stage_costs, has_stages
+from farthing.plots.panels import (
+    draw_cache,
+    draw_curves,
+    draw_parameter,
+    draw_progress,
+    draw_spending,
+    draw_stage_costs,
+    has_curves,
+    has_stages,
+)
 from farthing.session import session_of
 from farthing.study import Study
 from farthing.trials import History, Trial

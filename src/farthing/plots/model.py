@@ -31,7 +31,7 @@ from farthing.plots.look import (
     set_plain_ticks,
     set_value_axis,
 )
-from farthing.plots.parameters import places, set_parameter_axis
+from farthing.plots.panels import places, set_parameter_axis
 from farthing.space import Choice
 from farthing.space.parameters import Parameter
 from farthing.study import Study

@@ -7,7 +7,7 @@ from sqlalchemy import Connection, text
 from farthing.errors import FarthingError
 from farthing.space import Space
 from farthing.storage import rows, schema, statements
-from farthing.storage.invariants import broken_invariants
+from farthing.storage.lifecycle import broken_invariants
 from farthing.storage.study_rows import StudyRows
 from farthing.trials import History
 

@@ -10,10 +10,10 @@ from sqlalchemy import Connection
 
 from farthing.errors import FarthingError
 from farthing.storage import rows, statements
-from farthing.storage.columns import Columns, damaged
 from farthing.storage.lifecycle import study_not_found
 from farthing.storage.storage import Leaders, StudySummary, TrialLines, best
 from farthing.storage.study_rows import StudyRows
+from farthing.storage.tables import Columns, damaged
 from farthing.trials import Problem, Trial
 from farthing.validation import shown
 

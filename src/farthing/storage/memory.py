@@ -8,13 +8,13 @@ from threading import RLock
 from farthing.costs import Clock, SystemClock
 from farthing.storage import lifecycle
 from farthing.storage.forking import held
-from farthing.storage.invariants import broken_invariants
 from farthing.storage.json_text import as_stored, stored_record, stored_suggestion
 from farthing.storage.lifecycle import (
     Claim,
     Entry,
     Moment,
     StudyRun,
+    broken_invariants,
     check_expected_trials,
     check_resume_from,
     next_beginning,

@@ -15,10 +15,10 @@ from sqlalchemy import Connection, CursorResult, Executable
 
 from farthing.costs import Clock
 from farthing.storage import lifecycle, rows, statements
-from farthing.storage.columns import damaged
 from farthing.storage.lifecycle import Entry, study_not_found
 from farthing.storage.measurement_rows import Look, all_curves
 from farthing.storage.storage import Changes
+from farthing.storage.tables import damaged
 from farthing.storage.watching import LeaseWatch
 from farthing.trials import Event, Measurement, State
 

@@ -11,10 +11,10 @@ from sqlalchemy.exc import DBAPIError
 
 from farthing.errors import FarthingError, StorageError
 from farthing.storage import tables
-from farthing.storage.columns import LARGEST, Columns, damaged
 from farthing.storage.json_text import from_text, mapping_from_text, mappings_from_texts, to_text, values_from_texts
 from farthing.storage.lifecycle import Entry, StudyRun
 from farthing.storage.storage import StudyRecord
+from farthing.storage.tables import LARGEST, Columns, damaged
 from farthing.trials import (
     Event,
     Failure,

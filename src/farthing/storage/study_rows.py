@@ -9,7 +9,6 @@ from sqlalchemy.exc import IntegrityError
 
 from farthing.costs import Clock, SystemClock
 from farthing.storage import rows, statements
-from farthing.storage.columns import damaged
 from farthing.storage.lifecycle import (
     Entry,
     Moment,
@@ -20,6 +19,7 @@ from farthing.storage.lifecycle import (
     trial_not_found,
 )
 from farthing.storage.measurement_rows import all_curves
+from farthing.storage.tables import damaged
 from farthing.storage.watching import Renewal
 from farthing.trials import Attempt, Measurement, Suggestion, Trial
 

@@ -16,7 +16,7 @@ from farthing.errors import InvalidArgument, MissingExtra, NoResult
 from farthing.extending import History, Suggestion
 from farthing.plots import PlotKind
 from farthing.plots.look import STYLE, merit, plain_number
-from farthing.plots.progress import draw_curves, draw_spending
+from farthing.plots.panels import draw_curves, draw_spending
 from farthing.session import session_of
 from farthing.strategies import Recommendation
 from farthing.trials import Measurement, Outcome, Prediction

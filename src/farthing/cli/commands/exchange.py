@@ -10,7 +10,7 @@ import click
 
 from farthing.cli.options import follow_option, import_option, json_option, storage_option, study_argument
 from farthing.errors import InvalidArgument
-from farthing.plots.kinds import KINDS, PlotKind
+from farthing.plots import KINDS, PlotKind
 
 if TYPE_CHECKING:
     from farthing.study import Study

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from farthing.study import Study
     from farthing.trials import Json, Trial
 
-
 EXAMPLES = {"online": "2_online_stream", "population": "3_population_digits", "pipeline": "4_pipeline_digits"}
 """The programs in the repository that show what other demos once did."""
 

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from farthing.session.stage_outputs import StageOutput, StageOutputs
     from farthing.study import Study
 
-
 BY_STAGE = ("stage", "outputs", "size", "seconds")
 EACH = ("output", "stage", "size", "seconds", "written", "params")
 SHOWN = 12

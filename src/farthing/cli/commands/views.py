@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from farthing.storage import StudySummary
     from farthing.trials import Json
 
-
 HEADER = ("study", "aim", "strategy", "trials", "best seen", "cost", "unit", "created")
 
 

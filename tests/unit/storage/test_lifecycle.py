@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from farthing.storage.invariants import broken_invariants
+from farthing.storage.lifecycle import broken_invariants
 from farthing.trials import Measurement, State, Suggestion, Trial
 
 
