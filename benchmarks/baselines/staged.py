@@ -14,7 +14,7 @@ from farthing.acquisition.maximize import sobol
 from farthing.fields import whole
 from farthing.models.linalg import Array
 from farthing.strategies.pipeline.context import ChosenRow, PipelineContext
-from farthing.strategies.pipeline.reuse import ReuseClass, best_of_classes, chosen, those_of
+from farthing.strategies.pipeline.prefix_ei import ReuseClass, best_of_classes, chosen, those_of
 from farthing.strategies.pipeline.strategy import StagedStrategy
 from farthing.strategies.shared.effort import share_left
 from farthing.trials import Params

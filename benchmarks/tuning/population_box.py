@@ -18,7 +18,8 @@ from benchmarks.population import real
 from benchmarks.records import read_records, results_path
 from farthing.models.linalg import Array
 from farthing.space import Float, Int
-from farthing.strategies.population import PB2, picking
+from farthing.strategies.population import PB2
+from farthing.strategies.population.model import Picking
 from farthing.strategies.population.pbt import PBT, Clone
 from farthing.strategies.population.strategy import PopulationStrategy
 
@@ -32,11 +33,11 @@ Kind = Callable[..., PopulationStrategy]
 
 def a_factor_of_two() -> Kind:
     """Parameters on a logarithmic scale change by this factor at most, the others as with the default's box."""
-    picking.Picking.side = property(natural_sides)  # type: ignore[assignment,method-assign]
+    Picking.side = property(natural_sides)  # type: ignore[assignment,method-assign]
     return PB2
 
 
-def natural_sides(self: picking.Picking) -> Array:
+def natural_sides(self: Picking) -> Array:
     assert self.box is not None
     declared = self.members.history.problem.space.parameters.values()
     return np.array([min(self.box, _side(one)) for one in declared])

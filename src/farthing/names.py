@@ -22,7 +22,7 @@ STRATEGIES = {
     "LaMBO": "farthing.strategies.pipeline.lambo",
     "LogEHVI": "farthing.strategies.plain.hypervolume",
     "LogEI": "farthing.strategies.plain.bayesian",
-    "PB2": "farthing.strategies.population.pb2",
+    "PB2": "farthing.strategies.population.pbt",
     "PBT": "farthing.strategies.population.pbt",
     "ParetoHalving": "farthing.strategies.multifidelity.pareto",
     "PrefixEI": "farthing.strategies.pipeline.prefix_ei",

@@ -15,7 +15,7 @@ from farthing.fields import positive
 from farthing.online.ce_gp_ucb import CEGPUCB
 from farthing.online.query_rules import Confidence, Quota
 from farthing.strategies.pipeline.lambo import LaMBO
-from farthing.strategies.population.pb2 import PB2
+from farthing.strategies.population.pbt import PB2
 
 DELTA = 0.1
 """The probability with which a bound may fail; the papers name none."""

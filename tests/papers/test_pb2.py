@@ -18,8 +18,14 @@ from farthing.models.gp import condition
 from farthing.models.kernels import SE, Constant
 from farthing.models.linalg import Array
 from farthing.strategies.population.members import Members
-from farthing.strategies.population.model import MOST_ROWS, fit_changes, kernel_over, observed_changes
-from farthing.strategies.population.picking import Picking, chance_of_better
+from farthing.strategies.population.model import (
+    MOST_ROWS,
+    Picking,
+    chance_of_better,
+    fit_changes,
+    kernel_over,
+    observed_changes,
+)
 from farthing.strategies.population.strategy import Replacement, RunningParams
 from farthing.trials import History, Problem, State, Suggestion, Trial
 

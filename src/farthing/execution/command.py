@@ -1,25 +1,27 @@
-"""A program in any language as work."""
+"""Work that is a program of its own: its arguments, the process, and the values in what it prints."""
 
 import contextlib
 import json
 import os
+import re
+import shlex
 import shutil
 import subprocess
 import sys
 import threading
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from queue import Empty, Queue
+from string import Formatter
 from typing import IO, Any, Literal
 
 from farthing.errors import WorkError
 from farthing.execution.failures import NO_VALUE, WorkFailed, describe_exit
-from farthing.execution.patterns import Patterns
 from farthing.execution.results import GRADIENT
 from farthing.execution.running_trial import RunningTrial
-from farthing.execution.template import Template
 from farthing.trials import Problem
-from farthing.validation import shown
+from farthing.validation import did_you_mean, listed, shown
 
 LONGEST_LINE = 1 << 20
 LINES_KEPT = 20
@@ -91,7 +93,7 @@ class Command:
 class _Reports:
     """Turns the lines of a command into reports of its trial."""
 
-    def __init__(self, trial: RunningTrial, patterns: Patterns) -> None:
+    def __init__(self, trial: RunningTrial, patterns: "Patterns") -> None:
         self.result: dict[str, Any] | None = None
         self._patterns = patterns.reader(trial.problem)
         self._has_value = trial._job.reported is not None
@@ -240,3 +242,209 @@ def _json_object(line: bytes) -> dict[str, Any] | None:
     except ValueError:
         return None
     return said if isinstance(said, dict) else None
+
+
+# ------------------------------------------------------------
+# The arguments, with fields to be filled in for each trial.
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A piece of an argument: text as it is, or a field with its format."""
+
+    text: str
+    is_field: bool = False
+    spec: str = ""
+
+    def filled(self, fields: Mapping[str, object]) -> str:
+        if not self.is_field:
+            return self.text
+        return format(fields[self.text], self.spec) if self.text in fields else ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Argument:
+    parts: tuple[_Part, ...]
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        return tuple(part.text for part in self.parts if part.is_field)
+
+    @property
+    def is_flag(self) -> bool:
+        return not self.fields and self.parts[:1] != () and self.parts[0].text.startswith("-")
+
+    @property
+    def is_one_field(self) -> bool:
+        return len(self.parts) == 1 and self.parts[0].is_field
+
+    @property
+    def is_flag_with_field(self) -> bool:
+        """`--flag={field}`"""
+        first = self.parts[0].text if self.parts else ""
+        return len(self.parts) == 2 and bool(self.fields) and first.startswith("-") and first.endswith("=")
+
+    def filled(self, fields: Mapping[str, object]) -> str:
+        return "".join(part.filled(fields) for part in self.parts)
+
+
+class Template:
+    """A command line split like a shell would, never run by one: a value is always one argument.
+
+    `{name}` and `{name:.3g}` are fields; braces that are meant are doubled. A field without a value (an inactive
+    parameter, `{resume_dir}` of a fresh trial) is empty; where it is all of an argument, or all that follows
+    `--flag=`, the argument is left out, together with a `--flag` directly before it.
+    """
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        try:
+            self._arguments = [_parse(argument) for argument in shlex.split(text)]
+        except ValueError as error:
+            raise WorkError(f"A command must be a well-formed command line, got {text!r}: {error}. Fix it.") from error
+        if not self._arguments:
+            raise WorkError(
+                "A command must name a program, got an empty line. Write ft.Command('python train.py ...')."
+            )
+
+    @property
+    def program(self) -> str | None:
+        """The program to be run; None when a field decides it."""
+        first = self._arguments[0]
+        return None if first.fields else first.filled({})
+
+    @property
+    def fields(self) -> list[str]:
+        return [field for argument in self._arguments for field in argument.fields]
+
+    def check_fields(self, known: Collection[str], *, needed: Collection[str]) -> None:
+        """Raises when a field is unknown or a needed one is not used."""
+        for field in self.fields:
+            if field not in known:
+                raise WorkError(
+                    f"A command's fields must be among {listed(known)}, got {{{field}}}. "
+                    f"{did_you_mean(field, known, otherwise='Double the braces if they are meant.')}"
+                )
+        for name in needed:
+            if name not in self.fields:
+                raise WorkError(
+                    f"A command must pass on all params and fidelities, got {self.text!r} without {{{name}}}. "
+                    f"Add for example --{name} {{{name}}}."
+                )
+
+    def filled(self, fields: Mapping[str, object]) -> list[str]:
+        """The arguments for one trial. A field that `fields` lacks has no value."""
+        line: list[str] = []
+        flag_is_last = False
+        for argument in self._arguments:
+            absent = not any(field in fields for field in argument.fields)
+            if absent and argument.is_one_field:
+                del line[len(line) - flag_is_last :]
+            elif not (absent and argument.is_flag_with_field):
+                line.append(argument.filled(fields))
+            flag_is_last = argument.is_flag
+        return line
+
+
+def _parse(argument: str) -> _Argument:
+    parts: list[_Part] = []
+    for text, field, spec, conversion in Formatter().parse(argument):
+        if field == "" or conversion:
+            raise ValueError(f"a field has a name and perhaps a format, like {{lr:.3g}}, in {argument!r}")
+        if text:
+            parts.append(_Part(text))
+        if field is not None:
+            parts.append(_Part(field, is_field=True, spec=spec or ""))
+    return _Argument(tuple(parts))
+
+
+# ------------------------------------------------------------
+# The values in the text that it prints, found by regular expressions of the user's.
+
+VALUE = "value"
+ADVICE = "Write pattern='val_loss=(?P<value>[0-9.e+-]+)'."
+
+
+@dataclass(frozen=True)
+class Patterns:
+    """Regular expressions, each of which is searched for in every line.
+
+    The group `value`, or one with the value's own name, is the value. With several objectives or limits each has a
+    group of its name, and a report is complete once all of them were found. Groups named as a fidelity, or `step`, say
+    where it was measured, `cost` is charged, and other groups are metrics. A place or a metric that stands in a line
+    without a value belongs to the next value: `epoch 3` may come lines before `loss 0.2`.
+    """
+
+    expressions: tuple[re.Pattern[str], ...] = ()
+
+    @classmethod
+    def of(cls, given: str | Sequence[str] | None) -> "Patterns":
+        if given is None:
+            return cls()
+        texts = [given] if isinstance(given, str) else given
+        if not isinstance(texts, Sequence) or not all(isinstance(text, str) for text in texts):
+            raise WorkError(f"A pattern must be a text or a list of texts, got {shown(given)}. {ADVICE}")
+        return cls(tuple(_compiled(text) for text in texts))
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        return tuple(expression.pattern for expression in self.expressions)
+
+    def check(self, problem: Problem) -> None:
+        groups = [name for expression in self.expressions for name in expression.groupindex]
+        for name in problem.returned if self.expressions else ():
+            if not ({VALUE, name} if name == problem.value else {name}) & set(groups):
+                advice = (
+                    ADVICE if problem.is_simple else f"Write a pattern for each, such as '{name}=(?P<{name}>\\S+)'."
+                )
+                raise WorkError(
+                    f"A pattern must have a group for the value {name!r}, got {shown(list(self.texts))}. {advice}"
+                )
+
+    def reader(self, problem: Problem) -> "PatternReader":
+        return PatternReader(self.expressions, problem)
+
+
+class PatternReader:
+    """Reads the lines of one trial."""
+
+    def __init__(self, expressions: Sequence[re.Pattern[str]], problem: Problem) -> None:
+        self._expressions = expressions
+        self._value, self._needed = problem.value, problem.returned
+        self._whole = {"step", *(name for name, fidelity in problem.space.fidelities.items() if fidelity.integer)}
+        self._waiting: dict[str, Any] = {}
+
+    def read(self, line: str) -> dict[str, Any]:
+        """The content of the line, in the form of a report's JSON: empty unless it has the value or a cost."""
+        found = {name: text for expression in self._expressions for name, text in _groups(expression, line).items()}
+        said = {self._name(group): self._number(group, text) for group, text in found.items()}
+        now = {"cost": said.pop("cost")} if "cost" in said else {}
+        self._waiting |= said
+        if said and all(name in self._waiting for name in self._needed):
+            now |= self._waiting
+            self._waiting = {}
+        return now
+
+    def _name(self, group: str) -> str:
+        return self._value if group == VALUE and VALUE not in self._needed else group
+
+    def _number(self, group: str, text: str) -> float | int:
+        try:
+            return int(text) if group in self._whole else float(text)
+        except ValueError:
+            kind = "a whole number" if group in self._whole else "a number"
+            raise WorkError(
+                f"The group {group!r} of a pattern must match {kind}, got {shown(text)}. Match only its digits."
+            ) from None
+
+
+def _compiled(text: str) -> re.Pattern[str]:
+    try:
+        return re.compile(text)
+    except re.error as error:
+        raise WorkError(f"A pattern must be a regular expression, got {shown(text)}: {error}. {ADVICE}") from None
+
+
+def _groups(expression: re.Pattern[str], line: str) -> dict[str, str]:
+    match = expression.search(line)
+    return {name: text for name, text in match.groupdict().items() if text is not None} if match else {}

@@ -7,8 +7,8 @@ import pytest
 
 from farthing.errors import InvalidArgument, WorkError
 from farthing.execution import Command
+from farthing.execution.command import Template
 from farthing.execution.failures import WorkFailed
-from farthing.execution.template import Template
 from farthing.space import Choice, Fidelity, Float, Space
 from farthing.trials import Problem, State
 

@@ -5,7 +5,7 @@ import pytest
 import farthing as ft
 from farthing.errors import InvalidArgument
 from farthing.execution.failures import Exit
-from farthing.execution.ray.resources import Bundles
+from farthing.execution.ray import Bundles
 
 
 def study():

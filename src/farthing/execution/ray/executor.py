@@ -16,11 +16,10 @@ from farthing.costs.prices import held_with
 from farthing.errors import InvalidArgument, WorkError
 from farthing.execution.checkpoints import Checkpoints
 from farthing.execution.executor import Ended, Job, Listener, check_workers
+from farthing.execution.ray import Bundles, RayExecutor, Resources
 from farthing.execution.ray.connection import Connection
-from farthing.execution.ray.declaration import RayExecutor
 from farthing.execution.ray.place import CALLS_AT_ONCE, SECONDS_TO_LEAVE, RayPlace, farthing_version, python_version
 from farthing.execution.ray.remote_worker import SECONDS_TO_END, WAKE, Bell, RemotePlace, RemoteWorker, check_node
-from farthing.execution.ray.resources import Bundles, Resources
 from farthing.execution.slot import Slot
 from farthing.execution.wire import to_bytes
 from farthing.execution.work import as_work, packed

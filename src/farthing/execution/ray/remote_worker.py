@@ -13,8 +13,8 @@ from typing import Any
 
 from farthing.errors import WorkError
 from farthing.execution.failures import Exit
+from farthing.execution.ray import Bundles
 from farthing.execution.ray.place import BROKEN, CLOSED, EXITED, MESSAGE
-from farthing.execution.ray.resources import Bundles
 from farthing.execution.wire import BrokenWire, parsed
 from farthing.trials import Json
 

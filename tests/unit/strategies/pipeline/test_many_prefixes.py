@@ -11,7 +11,7 @@ from farthing.acquisition.prefix_classes import NewPrefixes
 from farthing.costs import Remaining
 from farthing.models.linalg import Array
 from farthing.strategies import Randomness
-from farthing.strategies.pipeline import reuse
+from farthing.strategies.pipeline import prefix_ei
 from farthing.trials import History, Measurement, Problem, State, Suggestion, Trial
 
 SPACE = ft.Space(
@@ -47,7 +47,7 @@ def rows_searched(count: int, monkeypatch: pytest.MonkeyPatch) -> int:
 
 
 def test_beyond_a_bound_no_more_prefixes_are_searched(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reuse, "MOST_PREFIXES", 16)
+    monkeypatch.setattr(prefix_ei, "MOST_PREFIXES", 16)
     few, many = rows_searched(40, monkeypatch), rows_searched(160, monkeypatch)
 
     assert many <= 1.1 * few
@@ -56,7 +56,7 @@ def test_beyond_a_bound_no_more_prefixes_are_searched(monkeypatch: pytest.Monkey
 def test_the_most_promising_prefixes_are_those_searched(monkeypatch: pytest.MonkeyPatch) -> None:
     history = history_of(60)
     whole = ft.PrefixEI().suggest(history, Remaining(), 1, Randomness(0))
-    monkeypatch.setattr(reuse, "MOST_PREFIXES", 59)
+    monkeypatch.setattr(prefix_ei, "MOST_PREFIXES", 59)
     assert ft.PrefixEI().suggest(history, Remaining(), 1, Randomness(0))[0].note["kept"] == whole[0].note["kept"]
 
 
