@@ -12,7 +12,7 @@ from farthing.models.gp import GP
 from farthing.models.linalg import Array
 from farthing.space.encoding import Encoder
 from farthing.strategies.multifidelity.basket import continuing_saves, starts_at
-from farthing.strategies.multifidelity.bought import Bought
+from farthing.strategies.multifidelity.candidates import Bought
 from farthing.strategies.multifidelity.context import cost_of_runs
 from farthing.strategies.multifidelity.curve_model import CurveModel, fit_curves
 from farthing.strategies.multifidelity.levels import Fidelities

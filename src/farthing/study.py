@@ -47,8 +47,7 @@ from farthing.running.stopping import (
 from farthing.running.tracking import Tracker, Tracking, read_trackers
 from farthing.running.verification import Chosen, Verification, require_covered
 from farthing.session import Session
-from farthing.session.creation import closed_on_error, require_space
-from farthing.session.extension import extension_of, refuse_retiring_for
+from farthing.session.creation import closed_on_error, extension_of, refuse_retiring_for, require_space
 from farthing.session.upkeep import collect_checkpoints, log_lost_prefixes, note_code
 from farthing.space import Space
 from farthing.storage import StorageLike

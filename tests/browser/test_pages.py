@@ -7,7 +7,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
 import farthing as ft
-from farthing.dashboard.answers import key_of
+from farthing.dashboard.endpoints import key_of
 from tests.browser.some_studies import INJECTION
 
 INJECTED = key_of(f"study {INJECTION}")

@@ -19,8 +19,7 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
-from farthing.dashboard.answers import Download, name_of, strict_json
-from farthing.dashboard.endpoints import Endpoint, openapi
+from farthing.dashboard.endpoints import Download, Endpoint, name_of, openapi, strict_json
 from farthing.dashboard.live import ChangeFeed, Pulse
 from farthing.dashboard.reading import ShownStudies
 from farthing.dashboard.routes import ENDPOINTS

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from starlette.concurrency import run_in_threadpool
 
-from farthing.dashboard.answers import key_of
+from farthing.dashboard.endpoints import key_of
 from farthing.errors import StorageError
 
 Result = TypeVar("Result")

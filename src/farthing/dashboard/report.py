@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from farthing.dashboard.answers import key_of, strict_json
+from farthing.dashboard.endpoints import key_of, strict_json
 from farthing.dashboard.reading import ShownStudies
 from farthing.dashboard.routes import charts, studies, trials
 from farthing.errors import FarthingError

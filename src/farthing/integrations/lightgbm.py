@@ -11,7 +11,7 @@ from typing import Any
 
 from farthing.errors import MissingExtra
 from farthing.execution import RunningTrial
-from farthing.integrations.boosting import BoostingRun, pick_metric
+from farthing.integrations.epochs import BoostingRun, pick_metric
 from farthing.trials import Params
 
 try:

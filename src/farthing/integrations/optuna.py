@@ -34,8 +34,7 @@ try:
     from optuna.study import Study as OptunaStudy
     from optuna.trial import FrozenTrial, TrialState
 
-    from farthing.integrations.optuna_history import CHOSEN, LIMITS, NOTE, amount_at, read_trials
-    from farthing.integrations.optuna_space import Translation
+    from farthing.integrations.optuna_history import CHOSEN, LIMITS, NOTE, Translation, amount_at, read_trials
     from farthing.integrations.optuna_studies import export_study as export_study
     from farthing.integrations.optuna_studies import import_study as import_study
 except ImportError as error:

@@ -12,8 +12,17 @@ from optuna.trial import FrozenTrial, TrialState
 from sqlalchemy import URL, create_engine, inspect, make_url
 
 from farthing.errors import InvalidArgument
-from farthing.integrations.optuna_history import LIMITS, STEP, constraints_of, limited_of, objectives_of, seconds_of
-from farthing.integrations.optuna_space import distribution_of, parameter_of, usable_names
+from farthing.integrations.optuna_history import (
+    LIMITS,
+    STEP,
+    constraints_of,
+    distribution_of,
+    limited_of,
+    objectives_of,
+    parameter_of,
+    seconds_of,
+    usable_names,
+)
 from farthing.session import session_of
 from farthing.space import Fidelity, Parameter, Space
 from farthing.space.parameters import with_condition

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from statistics import median
 from typing import TYPE_CHECKING
 
 from farthing.costs import Remaining
@@ -11,6 +12,7 @@ from farthing.trials import (
     History,
     Measurement,
     Outcome,
+    Params,
     Prediction,
     Problem,
     Rate,
@@ -19,10 +21,11 @@ from farthing.trials import (
     Trial,
     rate_of,
 )
+from farthing.trials.events import Learned
 from farthing.trials.objectives import COST
 
 if TYPE_CHECKING:
-    from farthing.session.first_costs import FirstCosts
+    from farthing.costs.learned import LearnedCost
 
 LATEST, NEAR = 100, 20.0
 """Costs are predicted for strategies that do not once what is left is less than so many times the dearest of the
@@ -77,8 +80,6 @@ class Prices:
         is_first = suggestion.resume_from is None and suggestion.predicted_value is None
         if history.learned is None or not is_first:
             return suggestion
-        from farthing.session.first_costs import first_costs
-
         if self._first is None or self._first.space != history.problem.space:
             self._first = first_costs(history)
         if self._first is None:
@@ -153,3 +154,50 @@ def _priced(measurement: Measurement, rate: float) -> Measurement:
     cost = {kind: seconds * rate for kind, seconds in measurement.cost.items()}
     saved = {reason: seconds * rate for reason, seconds in measurement.saved.items()}
     return replace(measurement, cost=cost, saved=saved, rate=rate)
+
+
+# ------------------------------------------------------------
+# The cost of first trials, from what earlier studies paid, as long as nothing better is known.
+
+FEWEST_COSTS = 3
+"""Costs below which nothing is predicted, as in `strategies/shared/cost_model.py`."""
+
+
+class FirstCosts:
+    """A model of earlier costs. Another machine, or more data, makes all trials slower or faster by one factor."""
+
+    def __init__(self, learned: Learned, problem: Problem) -> None:
+        import numpy as np
+
+        from farthing.costs.learned import Paid, learn_cost  # brings SciPy
+        from farthing.models.linalg import one_thread
+        from farthing.strategies.shared.modelling import kernel_over
+
+        self.space = problem.space
+        encoder, costs = problem.space.encoder, learned.costs
+        with one_thread():
+            self._model: LearnedCost = learn_cost(
+                encoder.encode([one.params for one in costs]),
+                Paid.whole(np.array([one.cost for one in costs]), np.array([one.reach for one in costs])),
+                kernel_over(encoder),
+            )
+
+    def predicted(self, params: Params, history: History, *, reach: float) -> Prediction:
+        """The cost of a run from nothing, corrected by the factor that the trials so far show."""
+        ratios = [
+            trial.cost / self._cost(trial.params, history.reach(trial))
+            for trial in history.done
+            if trial.state is State.DONE and trial.resume_from is None and trial.cost > 0.0
+        ]
+        return Prediction(self._cost(params, reach) * (median(ratios) if ratios else 1.0))
+
+    def _cost(self, params: Params, reach: float) -> float:
+        return float(self._model.cost(self.space.encoder.encode([params]), reach)[0])
+
+
+def first_costs(history: History) -> FirstCosts | None:
+    """None if the study learnt no costs, or too few."""
+    learned = history.learned
+    if learned is None or len(learned.costs) < FEWEST_COSTS:
+        return None
+    return FirstCosts(learned, history.problem)

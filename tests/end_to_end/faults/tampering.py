@@ -20,9 +20,8 @@ from starlette.testclient import TestClient
 
 import farthing as ft
 from farthing.cli.app import farthing as program
-from farthing.dashboard.answers import key_of
 from farthing.dashboard.application import application
-from farthing.dashboard.endpoints import Endpoint
+from farthing.dashboard.endpoints import Endpoint, key_of
 from farthing.dashboard.reading import ShownStudies
 from farthing.dashboard.routes import ENDPOINTS
 from farthing.dashboard.security import Access

@@ -16,8 +16,7 @@ import pytest
 import farthing as ft
 from farthing.analysis.lines import Lines
 from farthing.dashboard import application as served
-from farthing.dashboard.answers import key_of, name_of
-from farthing.dashboard.endpoints import openapi
+from farthing.dashboard.endpoints import key_of, name_of, openapi
 from farthing.dashboard.routes import ENDPOINTS
 from farthing.session import session_of
 from farthing.storage import MemoryStorage, open_storage

@@ -7,7 +7,7 @@ import pytest
 
 import farthing as ft
 from farthing.analysis import best as best_module
-from farthing.dashboard.answers import key_of
+from farthing.dashboard.endpoints import key_of
 from farthing.dashboard.reading import StudyReader
 from farthing.storage import open_storage
 from tests.unit.dashboard.conftest import client_of

@@ -7,7 +7,7 @@ import pytest
 from starlette.testclient import TestClient
 
 import farthing as ft
-from farthing.dashboard.answers import key_of
+from farthing.dashboard.endpoints import key_of
 from farthing.storage import open_storage
 from tests.unit.dashboard.conftest import client_of
 

@@ -3,7 +3,7 @@
 import json
 import math
 
-from farthing.dashboard.answers import strict_json
+from farthing.dashboard.endpoints import strict_json
 
 
 def test_numbers_that_are_none_become_nothing() -> None:

@@ -9,8 +9,7 @@ from contextlib import closing, contextmanager
 
 from farthing.analysis.rows import trial_row
 from farthing.costs import Budget
-from farthing.dashboard.answers import name_of
-from farthing.dashboard.endpoints import LONGEST_TEXT, STUDY, TRIAL, Body, Endpoint
+from farthing.dashboard.endpoints import LONGEST_TEXT, STUDY, TRIAL, Body, Endpoint, name_of
 from farthing.dashboard.reading import ShownStudies
 from farthing.errors import InvalidArgument, NoResult, TrialFinished
 from farthing.running.verification import Chosen

@@ -14,8 +14,7 @@ from farthing.analysis.overview import (
 )
 from farthing.analysis.sampling import steady_places
 from farthing.costs import Ledger
-from farthing.dashboard.answers import key_of, name_of
-from farthing.dashboard.endpoints import STUDY, Endpoint, Input
+from farthing.dashboard.endpoints import STUDY, Endpoint, Input, key_of, name_of
 from farthing.dashboard.reading import Row, ShownStudies, StudyReader
 from farthing.errors import InvalidArgument, NoResult
 from farthing.session.strategy import ChosenStrategy, class_name

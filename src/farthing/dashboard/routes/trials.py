@@ -9,8 +9,7 @@ from typing import BinaryIO
 
 from farthing.analysis.export import export
 from farthing.analysis.rows import PLAIN_COLUMNS, RowQuery, matching_lines, matching_trials, trial_form, trial_row
-from farthing.dashboard.answers import Download, key_of
-from farthing.dashboard.endpoints import STUDY, TRIAL, Endpoint, Input
+from farthing.dashboard.endpoints import STUDY, TRIAL, Download, Endpoint, Input, key_of
 from farthing.dashboard.reading import ShownStudies, StudyReader, no_log
 from farthing.dashboard.routes.studies import reader_of
 from farthing.errors import InvalidArgument, TrialNotFound

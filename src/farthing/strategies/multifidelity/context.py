@@ -14,8 +14,7 @@ from farthing.models.gp import GP, VALUE
 from farthing.models.linalg import Array, IntArray
 from farthing.space.encoding import Encoder
 from farthing.strategies.multifidelity.basket import Basket, continuing_saves
-from farthing.strategies.multifidelity.bought import Bought
-from farthing.strategies.multifidelity.candidates import NEW, Candidates, retained_points, with_params
+from farthing.strategies.multifidelity.candidates import NEW, Bought, Candidates, retained_points, with_params
 from farthing.strategies.multifidelity.curve_model import GROWTH_BEFORE_REFIT, CurveModel, fit_curves
 from farthing.strategies.multifidelity.levels import Fidelities
 from farthing.strategies.multifidelity.runs import MOST_POINTS, Run, active_runs, recommendable, runs_of

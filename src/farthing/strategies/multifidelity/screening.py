@@ -14,13 +14,13 @@ from farthing.acquisition.acquisition import FixedFeatures
 from farthing.acquisition.expected_improvement import LogExpectedImprovement
 from farthing.acquisition.knowledge_gradient import KnowledgeGradient
 from farthing.models.linalg import Array, BoolArray, IntArray
-from farthing.strategies.multifidelity.bought import distinct
 from farthing.strategies.multifidelity.candidates import (
     NEW,
     Candidates,
     ChosenEvaluation,
     at_levels,
     crossed,
+    distinct,
     joined,
     kinds_of_rows,
     retained_points,
