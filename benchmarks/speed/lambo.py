@@ -17,15 +17,14 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.bars import Bar, Result, at_most
 from benchmarks.spread import Spread
-from farthing.acquisition.boxes import EFFORT
 from farthing.acquisition.confidence_bound import ConfidenceBound, lambo_beta
-from farthing.acquisition.maximize import Domain, improve
+from farthing.acquisition.maximize import BOX_EFFORT, Domain, improve
 from farthing.models.fitting import fit_gp
 from farthing.models.kernels import SE, Constant
 from farthing.models.linalg import Array
 
 ARMS, QUICK_ARMS = (8, 32, 64), (8,)
-N, D, STARTS, SCREENED = 100, 6, EFFORT.restarts, EFFORT.screened
+N, D, STARTS, SCREENED = 100, 6, BOX_EFFORT.restarts, BOX_EFFORT.screened
 SHARE = 0.05
 """Of the loop's CPU time, at most."""
 SAME = 1e-4
@@ -94,7 +93,7 @@ def _problem(arms: int, *, seed: int) -> tuple[ConfidenceBound, Array, Array, Ar
 
 def _batched(bound: ConfidenceBound, starts: Array, screened: Array, lower: Array, upper: Array) -> Array:
     domain = Domain((None,) * D)
-    return improve(bound, domain, starts, screened, lower=lower, upper=upper, effort=EFFORT)[1]
+    return improve(bound, domain, starts, screened, lower=lower, upper=upper, effort=BOX_EFFORT)[1]
 
 
 def _loop(bound: ConfidenceBound, starts: Array, lower: Array, upper: Array, *, with_gradient: bool) -> Array:

@@ -257,7 +257,7 @@ def test_picks_of_the_model_stay_in_the_box_around_the_donor() -> None:
 
 
 def test_a_category_that_the_donor_has_is_kept_by_most_candidates() -> None:
-    from farthing.acquisition.boxes import TrustRegion
+    from farthing.acquisition.maximize import TrustRegion
     from farthing.strategies.shared.modelling import domain_of
 
     space = ft.Space({"x": ft.Float(0, 1), "kind": ft.Choice("a", "b", "c", "d")})

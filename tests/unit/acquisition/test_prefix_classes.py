@@ -2,12 +2,18 @@ import numpy as np
 import pytest
 
 from benchmarks.baselines.bounds import LogHopedGain
-from farthing.acquisition.boxes import maximize_in_boxes
 from farthing.acquisition.confidence_bound import ConfidenceBound
 from farthing.acquisition.expected_improvement import LogExpectedImprovement
-from farthing.acquisition.maximize import Domain, Effort, maximize
-from farthing.acquisition.prefix_classes import NEAR, NewPrefixes, PrefixClass, PricedClasses, maximize_classes
-from farthing.costs.switching import ConstantCost, StageCosts
+from farthing.acquisition.maximize import Domain, Effort, maximize, maximize_in_boxes
+from farthing.acquisition.prefix_classes import (
+    NEAR,
+    ConstantCost,
+    NewPrefixes,
+    PrefixClass,
+    PricedClasses,
+    StageCosts,
+    maximize_classes,
+)
 from farthing.models.gp import condition
 from farthing.models.kernels import Matern52
 

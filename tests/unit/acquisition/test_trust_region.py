@@ -3,9 +3,8 @@
 import numpy as np
 
 from farthing.acquisition.acquisition import FixedFeatures, with_columns
-from farthing.acquisition.boxes import TrustRegion, maximize_in_trust_region
 from farthing.acquisition.confidence_bound import ConfidenceBound
-from farthing.acquisition.maximize import Domain, Effort
+from farthing.acquisition.maximize import Domain, Effort, TrustRegion, maximize_in_trust_region
 from farthing.models.fidelity_kernels import TimeDecay
 from farthing.models.gp import GP, condition
 from farthing.models.kernels import SE

@@ -8,8 +8,8 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from farthing.acquisition.boxes import EFFORT, BoxMaxima, maximize_in_boxes
 from farthing.acquisition.confidence_bound import ConfidenceBound, lambo_beta
+from farthing.acquisition.maximize import BOX_EFFORT, BoxMaxima, maximize_in_boxes
 from farthing.errors import InvalidArgument
 from farthing.fields import number, positive, whole
 from farthing.models.kernels import SE, Kernel
@@ -202,7 +202,8 @@ class LaMBO(StagedStrategy):
         beta = lambo_beta(state.steps + 1, D) if self.beta is None else self.beta
         bound = ConfidenceBound(context.gp, beta * beta if self.linear_beta else beta)
         offered = context.best_rows[:OFFERED]
-        domain, effort = context.pipeline.domain, replace(EFFORT, rounds=min(EFFORT.rounds, context.effort.rounds))
+        effort = replace(BOX_EFFORT, rounds=min(BOX_EFFORT.rounds, context.effort.rounds))
+        domain = context.pipeline.domain
         return maximize_in_boxes(bound, domain, lower, upper, rng=context.rng, offered=offered, effort=effort)
 
 

@@ -7,8 +7,8 @@ from typing import Annotated, Literal
 import numpy as np
 from scipy.optimize import nnls
 
+from farthing.acquisition.prefix_classes import ConstantCost, LogCost, StageCosts
 from farthing.costs.learned import Paid, learn_cost
-from farthing.costs.switching import ConstantCost, LogCost, StageCosts
 from farthing.errors import InvalidArgument
 from farthing.fields import Named, Number
 from farthing.models.linalg import Array

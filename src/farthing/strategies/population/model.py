@@ -9,9 +9,8 @@ import numpy as np
 from scipy.special import ndtr
 
 from farthing.acquisition.acquisition import Acquisition, FixedFeatures, Unvisited, with_columns
-from farthing.acquisition.boxes import TrustRegion, maximize_in_trust_region
 from farthing.acquisition.confidence_bound import ConfidenceBound, pb2_beta
-from farthing.acquisition.maximize import Effort, maximize
+from farthing.acquisition.maximize import Effort, TrustRegion, maximize, maximize_in_trust_region
 from farthing.models.fidelity_kernels import TimeDecay
 from farthing.models.fitting import Standardise, fit, hyperparameter_posterior
 from farthing.models.gp import GP

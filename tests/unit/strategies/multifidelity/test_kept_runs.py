@@ -15,10 +15,9 @@ from farthing.costs import Remaining
 from farthing.strategies import Randomness
 from farthing.strategies.multifidelity.basket import continuing_saves
 from farthing.strategies.multifidelity.halving import Rungs
-from farthing.strategies.multifidelity.handover import suggest_in_haste
+from farthing.strategies.multifidelity.handover import KeptStandings, suggest_in_haste
 from farthing.strategies.multifidelity.runs import Run, runs_of
 from farthing.strategies.multifidelity.skill import skill_of
-from farthing.strategies.multifidelity.standings import KeptStandings
 from farthing.trials import Failure, History, Measurement, Problem, State, Suggestion, Trial
 
 PARAMS = {"x": ft.Float(0, 1)}

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
+from farthing.acquisition.prefix_classes import ConstantCost, StageCosts
 from farthing.costs.learned import Paid, learn_cost
-from farthing.costs.switching import ConstantCost, StageCosts
 from farthing.models.kernels import Constant, Matern52
 
 RNG = np.random.default_rng(0)
