@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from farthing.analysis.best import MeasuredBest
 from farthing.analysis.one_value import by_value
-from farthing.analysis.runs import Curve, Schedule, curve_axis, learning_curves, ranked_runs
+from farthing.analysis.runs import Schedule, curve_axis, learning_curves, ranked_runs
 from farthing.analysis.text import (
     found_best,
     front_text,
@@ -63,7 +63,7 @@ def _study_text(study: Study, history: History, *, address: StorageAddress, all_
         _best(study, best),
         front_text(best),
         _running(study, history.in_flight),
-        _trials(history) if all_trials else _best_runs(history),
+        _runs(history, all_trials=all_trials),
         population_text(study, best),
         online_text(study),
         _chart(history, best),
@@ -157,9 +157,9 @@ def _progress(study: Study, trial: Trial) -> str:
     return short_point(trial, trial.points[-1] if trial.points else None, study.problem)
 
 
-def _best_runs(history: History) -> str:
-    ranked = ranked_runs(history)
-    return _ranked(history, ranked[:ROWS_SHOWN], hidden=len(ranked) - ROWS_SHOWN)
+def _runs(history: History, *, all_trials: bool) -> str:
+    ranked, most = (list(history), len(history)) if all_trials else (ranked_runs(history), ROWS_SHOWN)
+    return _ranked(history, ranked[:most], hidden=len(ranked) - most)
 
 
 def _ranked(history: History, ranked: Sequence[Trial], *, hidden: int) -> str:
@@ -167,33 +167,23 @@ def _ranked(history: History, ranked: Sequence[Trial], *, hidden: int) -> str:
     return "\n".join([_table(history, ranked), *more]) if ranked else ""
 
 
-def _trials(history: History) -> str:
-    return _table(history, list(history)) if len(history) else ""
-
-
 def _table(history: History, trials: Sequence[Trial]) -> str:
     problem = history.problem
     names = [*problem.space.fidelities, *problem.space.parameters]
     is_narrow = len(names) <= MOST_COLUMNS
     header = ["trial", "state", *problem.named, paid_column(problem), "from", *(names if is_narrow else ["params"])]
-    chosen = _cells(trials, names) if is_narrow else _one_cell(trials)
-    return aligned(header, [[*_result(history, trial), *cells] for trial, cells in zip(trials, chosen, strict=True)])
+    rows = []
+    for trial in trials:
+        chosen = {**trial.fidelity, **trial.params}
+        cells = [short_number(chosen[name]) if name in chosen else "" for name in names]
+        rows.append([*_result(history, trial), *(cells if is_narrow else [short_params(chosen)])])
+    return aligned(header, rows)
 
 
 def _result(history: History, trial: Trial) -> list[str]:
     source = "" if trial.resume_from is None else str(trial.resume_from)
     state = f"{trial.state.value}, old code" if history.is_outdated(trial) else trial.state.value
     return [str(trial.number), state, *value_cells(trial, history.problem), f"{trial.cost:.4g}", source]
-
-
-def _cells(trials: Sequence[Trial], names: Sequence[str]) -> list[list[str]]:
-    """The params of each trial, a cell for each name; inactive parameters have empty ones."""
-    chosen = [{**trial.fidelity, **trial.params} for trial in trials]
-    return [[short_number(values[name]) if name in values else "" for name in names] for values in chosen]
-
-
-def _one_cell(trials: Sequence[Trial]) -> list[list[str]]:
-    return [[short_params({**trial.fidelity, **trial.params})] for trial in trials]
 
 
 def _chart(history: History, best: MeasuredBest | None) -> str:
@@ -210,7 +200,8 @@ def _chart_of(history: History, best: MeasuredBest | None) -> str:
     if not any(len(curve.points) > 1 for curve in curves):
         return ""
     problem = history.problem
-    return chart(curves, _curve_of(best, curves), axis=curve_axis(problem.space), value=problem.value)
+    of_best = next((curve for curve in curves if best and curve.includes(best.trial)), None)
+    return chart(curves, of_best, axis=curve_axis(problem.space), value=problem.value)
 
 
 def _chosen(study: Study, by_model: int, *, trials: int) -> str:
@@ -227,10 +218,6 @@ def _disk_use(study: Study, *, follows: bool) -> str:
     if (url := session_of(study).files.url) and not follows:
         return f"checkpoints: {kept} kept at {url} (--follow asks it for their size)"
     return f"checkpoints: {kept} kept, {short_bytes(study.checkpoints.disk_use())} on disk with the logs"
-
-
-def _curve_of(best: MeasuredBest | None, curves: Sequence[Curve]) -> Curve | None:
-    return next((curve for curve in curves if best and curve.includes(best.trial)), None)
 
 
 def _next_steps(study: Study, history: History, best: MeasuredBest | None, *, address: StorageAddress) -> str:

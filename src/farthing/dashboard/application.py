@@ -117,7 +117,8 @@ def _answering(endpoint: Endpoint, studies: ShownStudies, pulse: Pulse) -> Calla
         except FarthingError as error:
             if isinstance(error, StudyNotFound) and "study" in request.path_params:
                 studies.forget(name_of(request.path_params["study"]))
-            return _error(_status(error), _without_password(str(error)))
+            status = next(status for kind, status in STATUS if isinstance(error, kind))
+            return _error(status, PASSWORD.sub(r"\1:***@", str(error)))
         except BodyTooLarge:
             return _error(413, "A request's body is too large.")
         except Exception:
@@ -133,14 +134,6 @@ def _json(body: bytes) -> Any:
         return json.loads(body)
     except (ValueError, RecursionError):
         raise InvalidArgument("A request's body must be JSON, got something else.") from None
-
-
-def _status(error: FarthingError) -> int:
-    return next(status for kind, status in STATUS if isinstance(error, kind))
-
-
-def _without_password(text: str) -> str:
-    return PASSWORD.sub(r"\1:***@", text)
 
 
 def _fresh(request: Request, found: Any) -> Response:

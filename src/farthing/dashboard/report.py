@@ -99,16 +99,13 @@ def _contours(found: ShownStudies, key: str, base: str, model: Json, of: str) ->
 
 
 def _trials(found: ShownStudies, key: str, base: str, about: dict[str, Json]) -> dict[str, Json]:
-    table = trials.list_trials(found, key, "value", _order(about), [], "", "", [], 0, MOST_TRIALS)
+    order = "up" if about["minimize"] else "down"
+    table = trials.list_trials(found, key, "value", order, [], "", "", [], 0, MOST_TRIALS)
     numbers = {row["number"] for row in table["trials"]} | {row["number"] for row in about["failures"]}
     made: dict[str, Json] = {f"{base}/table": table}
     for number in sorted(numbers):
         made[f"{base}/trials/{number}"] = {**trials.show_trial(found, key, number), "files": [], "logs": []}
     return made
-
-
-def _order(about: dict[str, Json]) -> str:
-    return "up" if about["minimize"] else "down"
 
 
 def _page(name: str, key: str, answers: dict[str, Json]) -> str:

@@ -436,14 +436,11 @@ def _wrong_in(point: Measurement) -> Iterator[tuple[str, object]]:
         yield "value", point.value
     yield from (("saving", saved) for saved in point.saved.values() if not _is_finite(saved))
     yield from (("cost", cost) for cost in point.cost.values() if not (_is_finite(cost) and cost >= 0))
-    yield from (("metric", number) for number in point.metrics.values() if not (number is None or _is_number(number)))
+    numbers = point.metrics.values()
+    yield from (("metric", number) for number in numbers if not isinstance(number, (int, float, type(None))))
     if not _is_finite(point.time):
         yield "time", point.time
 
 
 def _is_finite(number: object) -> bool:
     return isinstance(number, (int, float)) and math.isfinite(number)
-
-
-def _is_number(number: object) -> bool:
-    return isinstance(number, (int, float))

@@ -55,7 +55,9 @@ def list_outputs(study: str | None, storage: str | None, follows: bool, each: bo
     with _outputs(study, storage, follows=follows) as kept:
         outputs = kept.all()
         if as_json:
-            click.echo(json.dumps({"folder": str(kept.folder), **_total(outputs), "outputs": _forms(outputs)}))
+            size, seconds = _total(outputs)
+            form = {"folder": str(kept.folder), "bytes": size, "seconds": seconds}
+            click.echo(json.dumps({**form, "outputs": [output.to_json() for output in outputs]}))
         else:
             click.echo(_list_text(outputs, each=each) if outputs else f"No outputs are kept in {kept.folder}.")
 
@@ -139,7 +141,15 @@ def prune_outputs(
         else:
             chosen = [output for output in kept.all() if everything or output.is_superseded]
         gone = chosen if dry_run else kept.prune(chosen)
-    click.echo(_pruned_json(chosen, gone, dry_run) if as_json else _pruned_text(chosen, gone, dry_run))
+    in_use, (size, seconds) = len(chosen) - len(gone), _total(gone)
+    if as_json:
+        form = {"removed": [output.to_json() for output in gone], "bytes": size, "seconds": seconds}
+        click.echo(json.dumps({**form, "in_use": in_use, "dry_run": dry_run}))
+        return
+    from farthing.files.durable import short_bytes
+
+    what = f"{len(gone)} output{'' if len(gone) == 1 else 's'}, {short_bytes(size)}, {seconds:.4g} seconds of work."
+    click.echo(f"{'Would remove' if dry_run else 'Removed'} {what}{f' {in_use} in use: left there.' if in_use else ''}")
 
 
 @contextmanager
@@ -172,12 +182,8 @@ def _list_text(outputs: "Sequence[StageOutput]", *, each: bool) -> str:
 def _row(name: str, outputs: "Sequence[StageOutput]") -> list[str]:
     from farthing.files.durable import short_bytes
 
-    return [
-        name,
-        str(len(outputs)),
-        short_bytes(sum(o.size for o in outputs)),
-        f"{sum(o.seconds for o in outputs):.4g}",
-    ]
+    size, seconds = _total(outputs)
+    return [name, str(len(outputs)), short_bytes(size), f"{seconds:.4g}"]
 
 
 def _cells(output: "StageOutput") -> list[str]:
@@ -190,42 +196,13 @@ def _cells(output: "StageOutput") -> list[str]:
     return [output.key[:SHOWN], output.stage, size, f"{output.seconds:.4g}", written, short_params(params)]
 
 
-def _pruned_json(chosen: "Sequence[StageOutput]", gone: "Sequence[StageOutput]", dry_run: bool) -> str:
-    in_use = len(chosen) - len(gone)
-    return json.dumps({"removed": _forms(gone), **_total(gone), "in_use": in_use, "dry_run": dry_run})
-
-
-def _pruned_text(chosen: "Sequence[StageOutput]", gone: "Sequence[StageOutput]", dry_run: bool) -> str:
-    from farthing.files.durable import short_bytes
-
-    verb = "Would remove" if dry_run else "Removed"
-    said = f"{verb} {_plural(len(gone))}, {short_bytes(_bytes(gone))}, {_seconds(gone):.4g} seconds of work."
-    in_use = len(chosen) - len(gone)
-    return f"{said} {in_use} in use: left there." if in_use else said
-
-
-def _forms(outputs: "Sequence[StageOutput]") -> list[object]:
-    return [output.to_json() for output in outputs]
-
-
-def _total(outputs: "Sequence[StageOutput]") -> dict[str, float]:
-    return {"bytes": _bytes(outputs), "seconds": _seconds(outputs)}
-
-
-def _bytes(outputs: "Sequence[StageOutput]") -> int:
-    return sum(output.size for output in outputs)
-
-
-def _seconds(outputs: "Sequence[StageOutput]") -> float:
-    return sum(output.seconds for output in outputs)
+def _total(outputs: "Sequence[StageOutput]") -> tuple[int, float]:
+    """Their bytes, and the seconds that they took."""
+    return sum(output.size for output in outputs), sum(output.seconds for output in outputs)
 
 
 def _count(number: int, of_what: str, state: str) -> str:
     return f"{number or 'None'} {of_what} {'is' if number == 1 else 'are'} {state}."
-
-
-def _plural(number: int) -> str:
-    return f"{number} output{'' if number == 1 else 's'}"
 
 
 @click.command("check")
