@@ -53,6 +53,7 @@ _ENTRIES: tuple[Method, ...] = (
     Ours("freeze-thaw-ei", FreezeThawEI()),
     Ours("log-ei", LogEI()),
     Ours("log-ehvi", LogEHVI()),
+    Ours("log-ehvi-reference", LogEHVI(), knows_reference=True),
     Ours("pareto-halving", ParetoHalving()),
     Ours("log-ei-augmented", LogEIAugmented()),
     Ours("log-ei-augmented-by-mean", LogEIAugmented(by_mean=True)),

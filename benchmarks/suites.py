@@ -590,10 +590,10 @@ _OBJECTIVES = (
             Contest(
                 "beside slower peers",
                 problems=("zdt1-10", "dtlz2-6", "c2-dtlz2-6", "nasbench201-of-2/cifar10"),
-                methods=("log-ehvi", "optuna-gp", "botorch-qlognehvi"),
+                methods=("log-ehvi", "log-ehvi-reference", "optuna-gp", "botorch-qlognehvi"),
                 judged_at=(30, 60, 100),
                 unit="evaluations",
-                most_seeds={"log-ehvi": 5, "optuna-gp": 5, "botorch-qlognehvi": 3},
+                most_seeds={"log-ehvi": 5, "log-ehvi-reference": 5, "optuna-gp": 5, "botorch-qlognehvi": 3},
             ),
             *(
                 Contest(

@@ -26,7 +26,8 @@ class Ours:
 
     With a `batch` this number is asked for together and evaluated at once; all are told before the next are asked for.
     With `measured` the study is told no costs and measures seconds, as those of users do: here of a look into a table.
-    With `gradients` evaluations of a problem that has them are told with theirs, and pay for it.
+    With `gradients` evaluations of a problem that has them are told with theirs, and pay for it. With `knows_reference`
+    every objective has a limit at the reference by which the front is judged, as BoTorch is told it.
     """
 
     name: str
@@ -34,12 +35,13 @@ class Ours:
     batch: int = 1
     gradients: bool = False
     measured: bool = False
+    knows_reference: bool = False
     packages: tuple[str, ...] = ("numpy", "scipy")
 
     @property
     def settings(self) -> Mapping[str, Any]:
         batch = {"batch": self.batch} if self.batch > 1 else {}
-        flags = {name: True for name in ("gradients", "measured") if getattr(self, name)}
+        flags = {name: True for name in ("gradients", "measured", "knows_reference") if getattr(self, name)}
         return self.strategy.to_json() | batch | flags
 
     def missing(self) -> str | None:
@@ -55,7 +57,10 @@ class Ours:
     def _study(self, problem: Problem, *, seed: int) -> Study:
         unit = "seconds" if self.measured else "cost"
         strategy = ToldRows(self.strategy, problem) if isinstance(problem, TellsRows) else self.strategy
-        return Study(self._space(problem), **aims_of(problem), strategy=strategy, seed=seed, cost_unit=unit)
+        aims = aims_of(problem)
+        if self.knows_reference and isinstance(problem, WithObjectives):
+            aims["constraints"] = {**problem.reference_as_limits, **problem.constraints}
+        return Study(self._space(problem), **aims, strategy=strategy, seed=seed, cost_unit=unit)
 
     def _space(self, problem: Problem) -> Space:
         return problem.space()

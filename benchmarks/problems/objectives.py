@@ -9,7 +9,7 @@ import numpy as np
 from benchmarks.hypervolume import Array, front_of, hypervolume
 from benchmarks.problems.problem import Direction, Evaluation, Params, Point, Problem
 from farthing.space import Space
-from farthing.trials.objectives import Bound, Objective
+from farthing.trials.objectives import AtLeast, AtMost, Bound, Objective
 
 MARGIN = 0.1
 """A table's reference lies beyond the worst values on its front by this part of the front's range."""
@@ -73,6 +73,14 @@ class WithObjectives(ABC):
 
     def is_feasible(self, values: Mapping[str, float]) -> bool:
         return all(limit.excess(values[name]) <= 0.0 for name, limit in self.constraints.items())
+
+    @property
+    def reference_as_limits(self) -> dict[str, Bound]:
+        """For each objective the value beyond which nothing counts."""
+        return {
+            one.name: AtMost(worst) if one.minimize else AtLeast(-worst)
+            for one, worst in zip(self.objectives, self.scale.reference, strict=True)
+        }
 
     def losses(self, values: Mapping[str, float]) -> Array:
         return np.array([objective.sign * values[objective.name] for objective in self.objectives])

@@ -143,7 +143,8 @@ class Models:
     def improvement(self) -> "LogProduct":
         """log EHVI plus the log probability of each limit; before anything is expected to keep them, that alone.
 
-        The front is of the means at the configurations seen, so that noise makes no point of it.
+        The front is of the means at the configurations seen, so that noise makes no point of it. Its reference is of
+        all of them, also of those beyond a limit: the first that keep it may lie close together.
         """
         means = np.stack([gp.mean(self.X) for gp in self.objectives], axis=1)
         keeps = np.all(means <= self.most, axis=1)
@@ -153,7 +154,7 @@ class Models:
         if self.limits and not keeps.any():
             return LogProduct(feasible)
         front = means[keeps][non_dominated(means[keeps])]
-        reference = np.minimum(reference_of(front, means[keeps] if keeps.any() else means), self.most)
+        reference = np.minimum(reference_of(front, means), self.most)
         return LogProduct((LogHypervolumeImprovement(self.objectives, boxes_of(front, reference)), *feasible))
 
 

@@ -134,7 +134,7 @@ def test_the_acquisition_is_the_expected_feasible_improvement(limited: bool) -> 
     means = np.stack([gp.mean(X) for gp in gps], axis=1)
     keeps = limits[0][0].mean(X) <= 0.1 if limited else np.ones(5, dtype=bool)
     front = means[keeps][non_dominated(means[keeps])]
-    reference = reference_of(front, means[keeps])
+    reference = reference_of(front, means)
     before = hypervolume(front, reference)
     at = rng.random((4, 2))
     found = np.exp(models.improvement()(at))
@@ -198,6 +198,15 @@ def test_a_limit_on_the_good_side_of_an_objective_is_modelled_as_any_other() -> 
     low, high = rows_of([(0.5, 0.1)]), rows_of([(0.5, 0.9)])
     assert LogFeasible(*models.limits[0])(low)[0] < -3.0 < LogFeasible(*models.limits[0])(high)[0]
     assert models.objectives[1].mean(low)[0] < models.objectives[1].mean(high)[0], "the objective is still minimised"
+
+
+def test_what_lies_beyond_the_few_that_keep_a_limit_is_still_looked_for() -> None:
+    """Those that keep it are close together; the rest shows how far the objectives reach."""
+    rows = [*((x, 0.2) for x in (0.46, 0.5, 0.54)), *((x, 0.9) for x in np.linspace(0.0, 1.0, 12))]
+    values = [{"a": x, "b": 1.0 - x, "memory": y} for x, y in rows]
+    models = _models(history(problem({"memory": ft.AtMost(0.5)}), rows, values))
+    left, right, between = models.improvement()(rows_of([(0.05, 0.2), (0.95, 0.2), (0.48, 0.2)]))
+    assert min(left, right) > between
 
 
 def test_where_trials_fail_is_learnt_if_success_is_asked_for() -> None:
