@@ -234,9 +234,13 @@ def round_sums(prices: Sequence[float]) -> list[float]:
 
 
 def keeps_limits(problem: Problem, point: FrontPoint, limits: Mapping[str, Bound]) -> bool:
-    """Whether the means keep every limit of the problem, and these others."""
+    """Whether the means keep every limit of the problem, and these others, and its own with an even chance for each.
+
+    The mean of several models may keep a limit that most of them do not.
+    """
     every = [*bounds_of(problem).items(), *limits.items()]
-    return all(limit.excess(point.predicted[name].mean) <= 0.0 for name, limit in every)
+    has_a_chance = point.feasibility is None or point.feasibility >= 0.5 ** len(problem.constraints) - 1e-9
+    return has_a_chance and all(limit.excess(point.predicted[name].mean) <= 0.0 for name, limit in every)
 
 
 def predicted_losses(problem: Problem, points: Sequence[FrontPoint]) -> Array:

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import math
 import random
 import sys
 from collections.abc import Callable
@@ -452,6 +453,22 @@ def test_the_chance_of_keeping_limits_is_the_models() -> None:
     assert chances[-1] > 0.95
     assert study.best.feasibility is not None
     assert 0.5 <= study.best.feasibility <= 1.0
+
+
+def test_what_most_models_expect_beyond_a_limit_is_not_the_best_within_it() -> None:
+    """Trial 0 was measured beyond it; one model that takes that for noise brings the mean within."""
+
+    def measured(trial: Any) -> dict[str, float]:
+        x, y = trial.params["x"], trial.params["y"]
+        return {"error": 1.0 - x * y, "mem": x + y + 0.15 * math.sin(9.0 * x)}
+
+    space = ft.Space({"x": ft.Float(0, 1), "y": ft.Float(0, 1)})
+    study = ft.Study(space, minimize="error", constraints={"mem": ft.AtMost(1.0)}, seed=8, strategy="Random")
+    study.run(measured, budget=ft.Budget(trials=4), executor="inline", progress=False)
+    assert study.trials[0].measurements[-1].metrics["mem"] > 1.0
+    assert study.best.trial.number != 0
+    assert study.best.feasibility > 0.5
+    assert all(point.feasibility > 0.5 for point in study.front)
 
 
 def test_before_anything_keeps_the_limits_the_likeliest_is_named() -> None:
