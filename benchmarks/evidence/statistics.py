@@ -28,7 +28,7 @@ from benchmarks.pipelines import near_best, summary
 from benchmarks.records import Record, results_path
 from benchmarks.report import current_records
 from benchmarks.suites import SUITES
-from benchmarks.tuning import branch_rules, probe_rules
+from benchmarks.tuning import branch_rules, probe_rules, races
 
 Runs: TypeAlias = Mapping[tuple[str, int], float]
 """The regret of each problem and seed."""
@@ -445,6 +445,7 @@ STATISTICS: Mapping[str, Callable[[], str]] = {
     "tuning-arena-before": tuning_arena_before,
     "tuning-curve-rules": tuning_curve_rules,
     "tuning-probe-rules": lambda: probe_rules.summary(records("tuning-probe-rules")),
+    "tuning-races": races.summary,
     "tuning-recommended": recommended,
 }
 """By the name of a record."""

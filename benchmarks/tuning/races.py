@@ -120,14 +120,19 @@ def row_of(rule: str, records: Sequence[Record]) -> list[str]:
         here = [(p, seed) for p, seed, method in found if method == rule and p.endswith(f"{start} start")]
         gains = [found[p, seed, rule] - found[p, seed, KEPT] for p, seed in here]
         below = sum(gain < -0.02 for gain in gains)
-        cells.append(f"{fmean(gains):+.3f}, {median(gains):+.3f} ({min(gains):+.3f}), {below} of {len(gains)}")
+        cell = f"{fmean(gains):+.3f}, {median(gains):+.3f} ({min(gains):+.3f}), {below} of {len(gains)}"
+        cells.append(cell.replace("-", "−"))
     return [rule, *cells]
+
+
+def summary() -> str:
+    records = read_records(results_path(SUITE))
+    return table([["rule", "poor", "plausible"], *(row_of(rule, records) for rule in (PROBES, *RACES))])
 
 
 def main() -> int:
     make_missing(results_path(SUITE), list(everything()), result_of=result_of)
-    records = read_records(results_path(SUITE))
-    print(table([["rule", "poor", "plausible"], *(row_of(rule, records) for rule in (PROBES, *RACES))]))
+    print(summary())
     return 0
 
 

@@ -12,7 +12,7 @@ from benchmarks.online.report import report as online_report
 from benchmarks.online.suites import ONLINE_SUITES
 from benchmarks.online.trainings import TO_REPORT
 from benchmarks.records import read_records
-from benchmarks.tuning import probe_rules
+from benchmarks.tuning import probe_rules, races
 
 TASKS = ("digits", "stream", "letters", "few digits")
 CURVES_OF_RULES = {
@@ -67,7 +67,11 @@ def online() -> Said:
             f"with {share['sine']} and {share['gaussian']} of the queries, and is level with TV-GP-UCB on piecewise, "
             f"with {share['piecewise']}:",
         ],
-        [" ".join(row.split()) for row in probe_rules.summary(read_records(probe_rules.PATH)).splitlines()[2:]],
+        [
+            " ".join(row.split())
+            for summary in (probe_rules.summary(read_records(probe_rules.PATH)), races.summary())
+            for row in summary.splitlines()[2:]
+        ],
     )  # fmt: skip
 
 

@@ -83,7 +83,7 @@ def objectives() -> Said:
         return [regret_at(mine[key], at) - regret_at(theirs[key], at)
                 for key in mine.keys() & theirs.keys() if key[0] == problem]  # fmt: skip
 
-    def beside(other: str) -> list[str]:
+    def beside(other: str, one: str = "log-ehvi") -> str:
         """In all contests that count evaluations, after 30, 60 and 100."""
         mine, theirs = (
             {
@@ -91,10 +91,11 @@ def objectives() -> Said:
                 for row in records("objectives")
                 if row["method"] == method and row["settings"]["allowance"]["unit"] == "evaluations"
             }
-            for method in ("log-ehvi", other)
+            for method in (one, other)
         )
-        return [wtl(regret_at(mine[key], at) - regret_at(theirs[key], at) for key in mine.keys() & theirs.keys())
-                for at in (30, 60, 100)]  # fmt: skip
+        found = [wtl(regret_at(mine[key], at) - regret_at(theirs[key], at) for key in mine.keys() & theirs.keys())
+                 for at in (30, 60, 100)]  # fmt: skip
+        return f"{found[0]}, {found[1]} and {found[2]}"
 
     def beyond(problem: str, method: str) -> str:
         tallies = [row["tallies"]["100"] for row in runs("objectives", limits, method).values()
@@ -116,7 +117,9 @@ def objectives() -> Said:
     limited = {at: wtl(gaps("objectives", limits, "log-ehvi", "optuna-tpe", at)) for at in (30, 60, 100)}
     on_tables = [won(tables, "optuna-tpe", at) for at in (30, 60, 100)]
     small = [won("tables under a limit, at equal cost", other, 100) for other in OF_SEVERAL[1:]]
-    slow = {other: beside(other) for other in ("optuna-gp", "botorch-qlognehvi")}
+    botorch, within = "botorch-qlognehvi", "learning curves under a limit"
+    ended = {other: [won(within, other, at, halving) for at in (5, 10, 20)]
+             for other in ("asha", "bohb", "random", "log-ehvi")}  # fmt: skip
     pairs = {sum(map(int, won(along, other, 20, halving).split("–"))) for other in ("asha", "random", "log-ehvi")}
     return Said(
         [
@@ -137,8 +140,14 @@ def objectives() -> Said:
             f"{won(along, 'asha', 20, halving)} after 20, over {pairs.pop()} pairs. After 20 they are "
             f"{won(along, 'bohb', 20, halving)} against BOHB and {won(along, 'random', 20, halving)} against random",
             f"are {won(along, 'log-ehvi', 10, halving)} after 10 and {won(along, 'log-ehvi', 20, halving)} after 20.",
-            *(f"Wins, ties and losses against {name} are {found[0]}, {found[1]} and {found[2]}" for name, found in
-              zip(("it", "BoTorch"), slow.values(), strict=True)),
+            f"against ASHA {ended['asha'][0]}, {ended['asha'][1]} and {ended['asha'][2]}, against BOHB "
+            f"{ended['bohb'][0]}, {ended['bohb'][1]} and {ended['bohb'][2]}, against random search "
+            f"{ended['random'][0]}, {ended['random'][1]} and {ended['random'][2]}.",
+            f"is ahead of it after 5, {ended['log-ehvi'][0]}, and behind after 10 and 20, {ended['log-ehvi'][1]} and "
+            f"{ended['log-ehvi'][2]}.",
+            f"wins, ties and losses against it are {beside('optuna-gp')} after 30, 60 and 100",
+            f"which is not, is level with it: {beside(botorch)}.",
+            f"as a limit of each objective, it has {beside(botorch, 'log-ehvi-reference')}.",
         ],
     )  # fmt: skip
 

@@ -53,6 +53,9 @@ def populations() -> Said:
     def cifar(other: str) -> str:
         return of(ends("population-cifar", "pb2", other, "cifar-10-half", "test_accuracy"))
 
+    def scheduled(method: str, task: str) -> str:
+        return wtl(ends("population-real", f"{method}, a schedule", method, f"{task}, B = 8, on a CPU"))
+
     cart, alone = "cart-pole, B = 8", "cart-pole, B = 8, on a CPU"
     landers = [
         _row([label, *_by_seed(method, "lander", 6), *_by_seed(method, "lander-misspecified", 6)])
@@ -89,6 +92,9 @@ def populations() -> Said:
                 ("PBT", [cifar("pbt")]), ("Clone", [cifar("clone")]), ("PB2.paper()", [cifar("pb2-paper")])]),
         ],
         [
+            f"on clothes, {scheduled('PB2', 'fashion')}, and level on digits, {scheduled('PB2', 'digits')};",
+            f"for PBT {scheduled('PBT', 'fashion')} and {scheduled('PBT', 'digits')};",
+            f"without it, {scheduled('random search', 'fashion')} and {scheduled('random search', 'digits')}.",
             f"they are level ({of(ends('population-synthetic', 'PB2', 'PB2.paper()', 'drift4, B = 8'))} seeds)",
             f"is behind PBT on cart-pole ({wl(real('PBT', cart))}, p = .04;",
             f"perhaps on fashion ({wl(real('PBT', 'fashion, B = 8'))}, p = .15)",
