@@ -78,6 +78,7 @@ class Command:
                 else:
                     reports.read(line)
         _check_exit(process, "".join(last_errors))
+        reports.read_end()
         reports.require_a_value()
         return reports.result
 
@@ -122,7 +123,13 @@ class _Reports:
     def _read_text(self, text: str) -> None:
         for line in text.split("\r"):  # a progress bar writes over its own line
             self._last_line = line.strip() or self._last_line
-            self._hear(self._patterns.read(line))
+            for said in self._patterns.read(line):
+                self._hear(said)
+
+    def read_end(self) -> None:
+        """The program has ended: what it printed last is a report too."""
+        for said in self._patterns.rest():
+            self._hear(said)
 
     def _hear(self, said: dict[str, Any]) -> None:
         if "cost" in said:
@@ -370,9 +377,10 @@ class Patterns:
     """Regular expressions, each of which is searched for in every line.
 
     The group `value`, or one with the value's own name, is the value. With several objectives or limits each has a
-    group of its name, and a report is complete once all of them were found. Groups named as a fidelity, or `step`, say
-    where it was measured, `cost` is charged, and other groups are metrics. A place or a metric that stands in a line
-    without a value belongs to the next value: `epoch 3` may come lines before `loss 0.2`.
+    group of its name, and a report is complete once all of them were found; `PatternReader` says what holds for those
+    that are printed less often. Groups named as a fidelity, or `step`, say where it was measured, `cost` is charged,
+    and other groups are metrics. A place or a metric that stands in a line without a value belongs to the next value:
+    `epoch 3` may come lines before `loss 0.2`.
     """
 
     expressions: tuple[re.Pattern[str], ...] = ()
@@ -406,24 +414,57 @@ class Patterns:
 
 
 class PatternReader:
-    """Reads the lines of one trial."""
+    """Reads the lines of one trial.
+
+    Of several values each holds until it is printed again. A report waits for all of them, except for one that was
+    printed once while another came twice: the size of a model, say. It is complete at the latest where a value comes
+    a second time, where another epoch or step begins, and where the program ends.
+    """
 
     def __init__(self, expressions: Sequence[re.Pattern[str]], problem: Problem) -> None:
         self._expressions = expressions
-        self._value, self._needed = problem.value, problem.returned
-        self._whole = {"step", *(name for name, fidelity in problem.space.fidelities.items() if fidelity.integer)}
+        self._value, self._needed = problem.value, frozenset(problem.returned)
+        fidelities = problem.space.fidelities
+        self._places = {"step", *fidelities}
+        self._whole = {"step", *(name for name, fidelity in fidelities.items() if fidelity.integer)}
+        self._values: dict[str, Any] = {}
         self._waiting: dict[str, Any] = {}
+        self._once, self._again = set[str](), set[str]()
 
-    def read(self, line: str) -> dict[str, Any]:
-        """The content of the line, in the form of a report's JSON: empty unless it has the value or a cost."""
+    def read(self, line: str) -> Iterator[dict[str, Any]]:
+        """What the line completes, in the form of a report's JSON: what was measured before it, its own, or a cost."""
         found = {name: text for expression in self._expressions for name, text in _groups(expression, line).items()}
         said = {self._name(group): self._number(group, text) for group, text in found.items()}
         now = {"cost": said.pop("cost")} if "cost" in said else {}
+        if self._begins_anew(said):
+            yield from self.rest()
+        values = {name: said[name] for name in self._needed & said.keys()}
+        self._again |= values.keys() & self._values.keys()
+        self._once -= self._again
+        self._values |= values
         self._waiting |= said
-        if said and all(name in self._waiting for name in self._needed):
-            now |= self._waiting
-            self._waiting = {}
-        return now
+        if values and self._needed == self._once | (self._waiting.keys() & self._needed):
+            now |= self._complete()
+        if now:
+            yield now
+
+    def rest(self) -> Iterator[dict[str, Any]]:
+        """The values since the last report, with those that hold on; nothing while one of them is unknown."""
+        new = self._needed & self._waiting.keys()
+        if new and self._values.keys() == self._needed:
+            self._once |= self._needed - new - self._again
+            yield self._complete()
+
+    def _begins_anew(self, said: Mapping[str, Any]) -> bool:
+        """Whether a value comes a second time, or another place, so that what waits is from before."""
+        return any(
+            name in self._needed or (name in self._places and said[name] != self._waiting[name])
+            for name in said.keys() & self._waiting.keys()
+        )
+
+    def _complete(self) -> dict[str, Any]:
+        whole, self._waiting = self._values | self._waiting, {}
+        return whole
 
     def _name(self, group: str) -> str:
         return self._value if group == VALUE and VALUE not in self._needed else group

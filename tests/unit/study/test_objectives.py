@@ -211,6 +211,45 @@ def test_patterns_find_each_value_in_a_line_of_its_own(tmp_path: Path) -> None:
     assert [point.metrics["latency"] for point in trial.points] == pytest.approx([1 - x] * 3)
 
 
+@pytest.mark.parametrize(
+    ("printed", "measured"),
+    [
+        ("l3 e5 e4 e3", [(5, 3), (4, 3), (3, 3)]),
+        ("e5 e4 e3 l3", [(3, 3)]),
+        ("e5 l3 e4 e3 e2", [(5, 3), (4, 3), (3, 3), (2, 3)]),
+        ("e5 l3 e4 l2 e3 l1", [(5, 3), (4, 2), (3, 1)]),
+        ("e5 l3 l2 e4 e3 l1", [(5, 3), (4, 2), (3, 1)]),
+        ("e5 e4 l3 e3 e2 l2", [(4, 3), (3, 3), (2, 3), (2, 2)]),
+        ("l3 e5 e4 l2 e3 e2 l1", [(5, 3), (4, 2), (3, 2), (2, 1)]),
+        ("l3 e5", [(5, 3)]),
+    ],
+)
+@pytest.mark.parametrize("limit", [{"minimize": TWO}, {"minimize": "error", "constraints": {"latency": ft.AtMost(9)}}])
+def test_a_value_that_is_not_printed_again_holds_on(
+    tmp_path: Path, limit: dict[str, Any], printed: str, measured: list[tuple[float, float]]
+) -> None:
+    lines = printed.replace("e", "error: ").replace("l", "latency: ").replace(": ", ":").split()
+    study = ft.Study(SPACE, strategy="Random", **limit)
+    command = ft.Command(
+        program(tmp_path, f"print(*{lines}, sep=chr(10))"),
+        pattern=[r"error:(?P<error>\S+)", r"latency:(?P<latency>\S+)"],
+    )
+    study.run(command, budget=ft.Budget(trials=1))
+    [trial] = study.trials
+    assert [(point.value, point.metrics["latency"]) for point in trial.points] == measured
+    assert trial.value == measured[-1][0]
+
+
+def test_another_epoch_ends_what_the_last_one_printed(tmp_path: Path) -> None:
+    lines = ["latency: 3", "epoch 1", "error: 5", "epoch 2", "error: 4", "epoch 3", "error: 3"]
+    study = ft.Study(ft.Space(SPACE.parameters, fidelities=EPOCHS), minimize=TWO, strategy="Random")
+    text = f"print(*{lines}, sep=chr(10))"
+    line = f"{program(tmp_path, text)} {{epochs}}"
+    study.run(ft.Command(line, pattern=[*PATTERN, r"epoch (?P<epochs>\d+)"]), budget=ft.Budget(trials=1))
+    [trial] = study.trials
+    assert [(point.fidelity["epochs"], point.value) for point in trial.points] == [(1, 5), (2, 4), (3, 3)]
+
+
 def test_a_pattern_is_needed_for_each_value(tmp_path: Path) -> None:
     study = ft.Study(SPACE, minimize=TWO, strategy="Random")
     with pytest.raises(WorkError, match="must have a group for the value 'latency'"):
