@@ -13,7 +13,7 @@ from farthing.session.strategy import is_at_hand
 from farthing.space import Space
 from farthing.storage import Storage, StudyRecord
 from farthing.strategies import Strategy, strategy_from_json
-from farthing.trials import History, Problem, Trial
+from farthing.trials import History, Params, Problem, Trial
 from farthing.trials.events import Extension
 from farthing.trials.measurement import LARGEST_WHOLE
 from farthing.validation import listed, refuse_non_mapping, refuse_unknown, shown
@@ -132,7 +132,10 @@ MOST_DIFFERENCES = 4
 
 
 def extension_of(history: History, space: Space, fill: Mapping[str, Any]) -> Extension:
-    """The extension of the history's space to another one, once it is certain that every trial is possible there."""
+    """The extension of the history's space to another one, once it is certain that every trial is possible there.
+
+    Nothing may be refused after it: a study whose events cannot be read can never be opened again.
+    """
     old = history.problem.space
     _check_kind(old, space)
     added = [name for name in space.parameters if name not in old.parameters]
@@ -141,7 +144,11 @@ def extension_of(history: History, space: Space, fill: Mapping[str, Any]) -> Ext
     refuse_unknown(fill, [*added, *gone], what="What is filled in (new and retired parameters)", error=InvalidParams)
     after = _with_retired(old, space, {name: fill[name] for name in gone if name in fill})
     checked = {name: after.parameters[name].check(fill[name], name=name) for name in added if name in fill}
+    replace(history.problem, space=after)  # refuses a parameter that is named like a value
     extension = Extension(old, after, checked, len(history))
+    learned = history.learned
+    for params in [one.params for known in (learned.starts, learned.costs) for one in known] if learned else ():
+        _check_filled(extension, params)
     for trial in history:
         _check_trial(extension, trial)
     return extension
@@ -207,14 +214,17 @@ def _with_retired(old: Space, new: Space, values: Mapping[str, Any]) -> Space:
     return Space({**new.parameters, **gone}, fidelities=new.fidelities, retired=retired) if gone else new
 
 
-def _check_trial(extension: Extension, trial: Trial) -> None:
-    missing = [name for name in extension.after.active_names(trial.params) if name not in trial.params]
-    for name in missing:
-        if name not in extension.fill:
+def _check_filled(extension: Extension, params: Params) -> None:
+    for name in extension.after.active_names(params):
+        if name not in params and name not in extension.fill:
             raise InvalidParams(
                 f"A new parameter must have a value for the trials so far, got none for {name!r}. "
                 f"Give the one that the work used until now: fill={{{name!r}: …}}."
             )
+
+
+def _check_trial(extension: Extension, trial: Trial) -> None:
+    _check_filled(extension, trial.params)
     try:
         extension.after.check(extension.filled(trial.params))
     except InvalidParams as error:

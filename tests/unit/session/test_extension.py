@@ -1,13 +1,14 @@
 """A space that grows while its study goes on."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
 
 import farthing as ft
 from farthing.cli.app import farthing as program
-from farthing.errors import InvalidParams, InvalidSpace, StudyMismatch
+from farthing.errors import InvalidArgument, InvalidParams, InvalidSpace, StudyMismatch
 from farthing.extending import Randomness, Remaining, Strategy
 from farthing.testing import check_replay
 
@@ -109,6 +110,30 @@ def test_what_cannot_be_meant_is_refused(space: ft.Space, fill: dict[str, object
     with pytest.raises((InvalidSpace, InvalidParams), match=complaint):
         study.extend(space, fill=fill)
     assert study.space == SMALL
+
+
+@pytest.mark.parametrize(
+    "aims",
+    [{"minimize": "loss"}, {"minimize": ["other", "loss"]}, {"minimize": "a", "constraints": {"loss": ft.AtMost(1)}}],
+)
+def test_a_parameter_named_like_a_value_is_refused_before_anything_is_stored(
+    tmp_path: Path, aims: dict[str, Any]
+) -> None:
+    study = ft.Study(SMALL, storage=tmp_path / "a.db", seed=0, **aims)
+    with pytest.raises(InvalidArgument, match="must have a name of its own, got 'loss'"):
+        study.extend(ft.Space({**SMALL.parameters, "loss": ft.Float(0, 1)}), fill={"loss": 0.5})
+    assert not study.history.events
+    assert ft.Study.load("study", tmp_path / "a.db").space == SMALL
+    ft.Study(SMALL, storage=tmp_path / "a.db", name="other", learn_from="all", **aims)
+
+
+def test_starts_that_were_learnt_need_the_value_of_a_new_parameter_too(tmp_path: Path) -> None:
+    earlier = ft.Study(SMALL, minimize="loss", storage=tmp_path / "a.db", name="earlier", seed=0)
+    earlier.run(loss, budget=ft.Budget(trials=4), executor="inline")
+    later = ft.Study(SMALL, minimize="loss", storage=tmp_path / "a.db", name="later", learn_from="earlier", seed=1)
+    with pytest.raises(InvalidParams, match="got none for 'dropout'"):
+        later.extend(LARGE)
+    assert ft.Study.load("later", tmp_path / "a.db").ask().params.keys() == SMALL.parameters.keys()
 
 
 def test_the_refusal_of_a_changed_space_names_the_difference(tmp_path: Path) -> None:
