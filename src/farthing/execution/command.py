@@ -20,6 +20,7 @@ from farthing.errors import WorkError
 from farthing.execution.failures import NO_VALUE, WorkFailed, describe_exit
 from farthing.execution.results import GRADIENT
 from farthing.execution.running_trial import RunningTrial
+from farthing.space.space_validation import as_identifier
 from farthing.trials import Problem
 from farthing.validation import did_you_mean, listed, shown
 
@@ -147,10 +148,11 @@ class _Reports:
         if self._has_value:
             return
         last = f"; its last line was {shown(self._last_line)}" if self._last_line else " and no text at all"
-        groups = " and ".join(f"(?P<{name}>…)" for name in ("value", *self._named[1:]))
+        groups = {name: group for group, name in values_by_group(self._trial.problem).items()}
+        wanted = " and ".join(f"(?P<{groups.get(name, name)}>…)" for name in self._named)
         raise WorkFailed(
             f"{NO_VALUE}, got no {' and no '.join(map(repr, self._named))}{last}. Print a line of JSON such as "
-            f"{json.dumps(dict.fromkeys(self._named, 0.5))}, or give a pattern with a group {groups} that finds it in "
+            f"{json.dumps(dict.fromkeys(self._named, 0.5))}, or give a pattern with a group {wanted} that finds it in "
             "the text."
         )
 
@@ -377,10 +379,10 @@ class Patterns:
     """Regular expressions, each of which is searched for in every line.
 
     The group `value`, or one with the value's own name, is the value. With several objectives or limits each has a
-    group of its name, and a report is complete once all of them were found; `PatternReader` says what holds for those
-    that are printed less often. Groups named as a fidelity, or `step`, say where it was measured, `cost` is charged,
-    and other groups are metrics. A place or a metric that stands in a line without a value belongs to the next value:
-    `epoch 3` may come lines before `loss 0.2`.
+    group of its name, `val_loss` for `val/loss`, and a report is complete once all of them were found; `PatternReader`
+    says what holds for those that are printed less often. Groups named as a fidelity, or `step`, say where it was
+    measured, `cost` is charged, and other groups are metrics. A place or a metric that stands in a line without a value
+    belongs to the next value: `epoch 3` may come lines before `loss 0.2`.
     """
 
     expressions: tuple[re.Pattern[str], ...] = ()
@@ -399,18 +401,33 @@ class Patterns:
         return tuple(expression.pattern for expression in self.expressions)
 
     def check(self, problem: Problem) -> None:
-        groups = [name for expression in self.expressions for name in expression.groupindex]
+        values = values_by_group(problem)
+        found = {values.get(group) for expression in self.expressions for group in expression.groupindex}
         for name in problem.returned if self.expressions else ():
-            if not ({VALUE, name} if name == problem.value else {name}) & set(groups):
-                advice = (
-                    ADVICE if problem.is_simple else f"Write a pattern for each, such as '{name}=(?P<{name}>\\S+)'."
-                )
+            if name not in found:
                 raise WorkError(
-                    f"A pattern must have a group for the value {name!r}, got {shown(list(self.texts))}. {advice}"
+                    f"A pattern must have a group for the value {name!r}, got {shown(list(self.texts))}. "
+                    f"{_advice(name, problem)}"
                 )
 
     def reader(self, problem: Problem) -> "PatternReader":
         return PatternReader(self.expressions, problem)
+
+
+def values_by_group(problem: Problem) -> dict[str, str]:
+    """Which value each group finds. The first value has two: `value`, which comes last, and one of its name."""
+    values = {as_identifier(name): name for name in problem.returned}
+    values |= {name: name for name in problem.returned if name in values}
+    return values if VALUE in values else {**values, VALUE: problem.value}
+
+
+def _advice(name: str, problem: Problem) -> str:
+    if problem.is_simple:
+        return ADVICE
+    group = as_identifier(name)
+    if values_by_group(problem)[group] != name:
+        return f"Rename it: {group!r} is the group of another value."
+    return f"Write a pattern for each, such as '{name}=(?P<{group}>\\S+)'."
 
 
 class PatternReader:
@@ -423,7 +440,7 @@ class PatternReader:
 
     def __init__(self, expressions: Sequence[re.Pattern[str]], problem: Problem) -> None:
         self._expressions = expressions
-        self._value, self._needed = problem.value, frozenset(problem.returned)
+        self._named, self._needed = values_by_group(problem), frozenset(problem.returned)
         fidelities = problem.space.fidelities
         self._places = {"step", *fidelities}
         self._whole = {"step", *(name for name, fidelity in fidelities.items() if fidelity.integer)}
@@ -434,7 +451,7 @@ class PatternReader:
     def read(self, line: str) -> Iterator[dict[str, Any]]:
         """What the line completes, in the form of a report's JSON: what was measured before it, its own, or a cost."""
         found = {name: text for expression in self._expressions for name, text in _groups(expression, line).items()}
-        said = {self._name(group): self._number(group, text) for group, text in found.items()}
+        said = {self._named.get(group, group): self._number(group, text) for group, text in found.items()}
         now = {"cost": said.pop("cost")} if "cost" in said else {}
         if self._begins_anew(said):
             yield from self.rest()
@@ -465,9 +482,6 @@ class PatternReader:
     def _complete(self) -> dict[str, Any]:
         whole, self._waiting = self._values | self._waiting, {}
         return whole
-
-    def _name(self, group: str) -> str:
-        return self._value if group == VALUE and VALUE not in self._needed else group
 
     def _number(self, group: str, text: str) -> float | int:
         try:

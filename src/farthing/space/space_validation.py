@@ -87,7 +87,12 @@ def _check_names(names: Iterable[object], *, role: str, also: str = "") -> None:
 
 def is_name(name: str) -> bool:
     """Whether a value may be called so: `val/loss` is a name."""
-    return str(_with_underscores(name, INSIDE_NAMES)).isidentifier()
+    return as_identifier(name).isidentifier()
+
+
+def as_identifier(name: str) -> str:
+    """With underscores for what only the names of values may hold: `val_loss` of `val/loss`."""
+    return str(_with_underscores(name, INSIDE_NAMES))
 
 
 def _with_underscores(name: object, characters: str) -> object:

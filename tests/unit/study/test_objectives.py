@@ -256,6 +256,42 @@ def test_a_pattern_is_needed_for_each_value(tmp_path: Path) -> None:
         study.run(ft.Command(program(tmp_path, PRINTS_TEXT), pattern=PATTERN[:1]), budget=ft.Budget(trials=1))
 
 
+def test_a_group_has_underscores_for_what_no_group_may_be_called(tmp_path: Path) -> None:
+    study = ft.Study(SPACE, minimize=["val/error", "p99.9"], constraints={"peak-memory": ft.AtMost(9)})
+    printed = program(tmp_path, "print('error 0.5'); print('p99.9 3'); print('peak 7')")
+    command = ft.Command(
+        printed, pattern=[r"error (?P<val_error>\S+)", r"p99.9 (?P<p99_9>\S+)", r"peak (?P<peak_memory>.+)"]
+    )
+    study.run(command, budget=ft.Budget(trials=1))
+    [trial] = study.trials
+    assert (trial.value, trial.points[-1].metrics) == (0.5, {"p99.9": 3.0, "peak-memory": 7.0})
+
+
+@pytest.mark.parametrize(
+    ("values", "pattern", "advice"),
+    [
+        (["val/error", "lat-ms"], r"(?P<value>\S+)", r"'lat-ms=(?P<lat_ms>\S+)'"),
+        (["a", "value"], r"(?P<value>\S+)", r"'a=(?P<a>\S+)'"),
+        (["a", "b-c", "b_c"], r"(?P<a>.) (?P<b_c>.)", "Rename it: 'b_c' is the group of another value."),
+    ],
+)
+def test_the_advice_for_a_pattern_that_is_missing_works(
+    tmp_path: Path, values: list[str], pattern: str, advice: str
+) -> None:
+    study = ft.Study(SPACE, minimize=values)
+    with pytest.raises(WorkError) as refusal:
+        study.run(ft.Command(program(tmp_path, "pass"), pattern=pattern), budget=ft.Budget(trials=1))
+    assert advice in str(refusal.value)
+
+
+def test_a_program_that_prints_no_value_is_told_of_groups_that_can_be(tmp_path: Path) -> None:
+    study = ft.Study(SPACE, minimize=["val/error", "lat-ms"])
+    study.run(ft.Command(program(tmp_path, "pass")), budget=ft.Budget(trials=1))
+    failure = study.trials[0].failure
+    assert failure is not None
+    assert "a group (?P<value>…) and (?P<lat_ms>…)" in failure.reason
+
+
 def test_a_command_that_prints_nothing_is_told_all_that_it_lacks(tmp_path: Path) -> None:
     study = ft.Study(SPACE, minimize=TWO, strategy="Random")
     study.run(ft.Command(program(tmp_path, "print('ready')")), budget=ft.Budget(trials=1))
