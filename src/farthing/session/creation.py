@@ -35,9 +35,10 @@ def require_space(space: object) -> None:
         raise InvalidSpace(f"A study needs a space, got {shown(space)}. Write ft.Space({{'rate': ft.Float(0.1, 1)}}).")
 
 
-def check_leases(lease: float, *, lost_retries: int) -> None:
-    Number(above=0.0).checked(lease, what="A lease, in seconds,", advice="60 suits most work.")
+def read_lease(lease: float, *, lost_retries: int) -> float:
+    """The lease as a plain number, once both are checked."""
     check_retries(lost_retries, name="lost_retries")
+    return float(Number(above=0.0).checked(lease, what="A lease, in seconds,", advice="60 suits most work."))
 
 
 def unit_of_cost(given: str | None, prices: PricesGiven | None, *, cost: object) -> str:

@@ -9,9 +9,9 @@ from farthing.costs import Clock, PricesGiven, SystemClock, as_clock
 from farthing.fields import Flag
 from farthing.session.creation import (
     Create,
-    check_leases,
     closed_on_error,
     create_or_continue,
+    read_lease,
     require_space,
     unit_of_cost,
 )
@@ -84,7 +84,7 @@ class Session:
         """
         require_space(space)
         unit = unit_of_cost(cost_unit, prices, cost=cost)
-        check_leases(lease, lost_retries=lost_retries)
+        lease = read_lease(lease, lost_retries=lost_retries)
         clock, own_folder = as_clock(clock), folder_path(folder)
         if noise is not None:
             Flag().checked(noise, what="noise=", advice="Write noise=False where equal params give equal values.")
@@ -139,7 +139,7 @@ class Session:
         lost_retries: int = 3,
     ) -> "Session":
         """Of the study of that name, as it was stored."""
-        check_leases(lease, lost_retries=lost_retries)
+        lease = read_lease(lease, lost_retries=lost_retries)
         place = open_storage(storage, patience=lease)
         with closed_on_error(place, given=storage):
             record = place.load_study(name)

@@ -49,7 +49,7 @@ class AtMost:
     bound: float
 
     def __post_init__(self) -> None:
-        _check_bound(self)
+        _read_bound(self)
 
     def excess(self, value: float) -> float:
         """How far the value is beyond the limit; zero or less where it holds."""
@@ -66,7 +66,7 @@ class AtLeast:
     bound: float
 
     def __post_init__(self) -> None:
-        _check_bound(self)
+        _read_bound(self)
 
     def excess(self, value: float) -> float:
         """How far the value is beyond the limit; zero or less where it holds."""
@@ -100,8 +100,10 @@ COST = "cost"
 """The objective, or the quantity under a limit, that is the price of a full run unless the work reports it."""
 
 
-def _check_bound(limit: Bound) -> None:
-    Number().checked(limit.bound, what=f"The bound of {type(limit).__name__}", advice=f"Write {_example(limit)}.")
+def _read_bound(limit: Bound) -> None:
+    """Checks it, and makes NumPy's numbers plain ones, which can be stored."""
+    what = f"The bound of {type(limit).__name__}"
+    object.__setattr__(limit, "bound", Number().checked(limit.bound, what=what, advice=f"Write {_example(limit)}."))
 
 
 def _example(limit: Bound) -> str:

@@ -66,7 +66,8 @@ class Problem:
                 f"A run that is worth its best point has one value, got {', '.join(self.named)}. Declare the fidelity "
                 f"{self.best_so_far[0]!r} without best_so_far."
             )
-        Whole(least=0).checked(self.seed, what="The seed", advice="Use for example seed=0.")
+        seed = Whole(least=0).checked(self.seed, what="The seed", advice="Use for example seed=0.")
+        object.__setattr__(self, "seed", seed)  # a plain number, which can be stored, also where NumPy's was given
         Text().checked(self.cost_unit, what="The unit of cost", advice="Write for example cost_unit='dollars'.")
         if self.declared_cost is not None and not callable(self.declared_cost):
             raise InvalidArgument(

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import farthing as ft
@@ -327,6 +328,21 @@ def test_what_makes_no_sense_is_refused_at_creation(settings: Any, reason: str) 
     with pytest.raises(InvalidArgument) as refusal:
         ft.Study(SPACE, **settings)
     assert reason in str(refusal.value)
+
+
+@pytest.mark.parametrize("number", [np.float32(0.5), np.float64(0.5), np.array(0.5)], ids=repr)
+def test_a_bound_from_numpy_is_a_plain_number(tmp_path: Path, number: Any) -> None:
+    assert [repr(kind(number)) for kind in (ft.AtMost, ft.AtLeast)] == ["AtMost(bound=0.5)", "AtLeast(bound=0.5)"]
+    limits = {"memory": ft.AtMost(number)}
+    study = ft.Study(SPACE, minimize="error", constraints=limits, storage=tmp_path / "a.db", seed=np.int64(3))
+    assert study.problem == ft.Study.load("study", tmp_path / "a.db").problem
+    assert type(study.problem.seed) is int
+
+
+def test_a_lease_from_numpy_is_renewed(tmp_path: Path) -> None:
+    study = ft.Study(SPACE, minimize="error", storage=tmp_path / "a.db", lease=np.float32(30))
+    study.run(work, budget=ft.Budget(trials=1), executor="inline")
+    assert study.history.done
 
 
 @pytest.mark.parametrize("bound", [float("nan"), float("inf"), "8 GB", None])
