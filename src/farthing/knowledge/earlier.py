@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -16,6 +17,7 @@ from farthing.strategies import Randomness
 from farthing.strategies.shared.starts import is_drawn
 from farthing.trials import History, Params, Problem, State, Trial
 from farthing.trials.events import EarlierCost, Learned, LearnedStart, RandomResult
+from farthing.trials.objectives import COST, latest_metrics
 from farthing.trials.trial import ADDED, is_by_model
 from farthing.validation import shown
 
@@ -143,16 +145,13 @@ def _named_aims(problem: Problem) -> str:
 
 
 def _from_fronts(studies: Sequence[Session], problem: Problem) -> list[LearnedStart]:
-    """Of each study's front its knee, then the best of each objective, the studies in turn.
-
-    Limits are those that each study had: what is learnt only says where to begin.
-    """
+    """Of each study's front within today's limits its knee, then the best of each objective, the studies in turn."""
     from farthing.analysis.front import Front, starts_of
     from farthing.knowledge.portfolio import MOST_STARTS
 
     offered: list[list[LearnedStart]] = []
     for place, study in enumerate(studies):
-        history = study.records.refresh()
+        history = _within_limits(study.records.refresh(), problem)
         found = starts_of(Front.of(history)) if history.results else []
         carried = [_with_drawn(params, problem, "learned", place) for params in found]
         offered.append([LearnedStart(params, study.name) for params in carried])
@@ -162,6 +161,22 @@ def _from_fronts(studies: Sequence[Session], problem: Problem) -> list[LearnedSt
             if start is not None and all(start.params != other.params for other in chosen):
                 chosen.append(start)
     return chosen[:MOST_STARTS]
+
+
+def _within_limits(history: History, problem: Problem) -> History:
+    """An earlier study under the limits of this problem, as far as its results say whether they keep them."""
+    theirs = history.problem
+    if theirs.best_so_far or theirs.space.stages:  # which have no limits
+        return history
+    taken = {*theirs.space.parameters, *theirs.space.fidelities}
+    taken |= set() if theirs.cost_unit == problem.cost_unit else {COST}
+    metrics = [latest_metrics(trial) for trial in history.done]
+    known = {
+        name: limit
+        for name, limit in problem.constraints.items()
+        if name not in taken and (name == theirs.value or all(found.get(name) is not None for found in metrics))
+    }
+    return History(replace(theirs, constraints=known), history, events=history.events, version=history.version)
 
 
 def _best_of(study: Session, problem: Problem, place: int) -> "EarlierBest | None":

@@ -674,6 +674,49 @@ def test_a_run_that_is_resumed_suggests_what_an_uninterrupted_one_does(tmp_path:
     assert params_of([13], "whole.db") == params_of([5, 11, 13], "parts.db")
 
 
+def starts_under(constraints: dict[str, Any], earlier: ft.Study, **settings: Any) -> list[float]:
+    settings = {"minimize": ["error", "latency"], "seed": 0} | settings
+    later = ft.Study(earlier.space, constraints=constraints, learn_from=earlier, name="later", **settings)
+    assert later.history.learned is not None
+    return [start.params["x"] for start in later.history.learned.starts]
+
+
+def test_what_is_learnt_keeps_the_limits_of_today() -> None:
+    earlier = ft.Study(
+        SPACE, minimize=["error", "latency"], constraints={"memory": ft.AtMost(0.9)}, noise=False, seed=0
+    )
+    for i in range(11):
+        x = i / 10
+        values = {"error": (1 - x) ** 2, "latency": x + 1, "memory": x, "size": 9 * x}
+        earlier.add({"x": x, "y": 0.5}, values)
+    assert max(starts_under({}, earlier)) == 1.0, "the limit that it had is none today"
+    assert max(starts_under({"latency": ft.AtMost(1.55)}, earlier)) == 0.5
+    assert max(starts_under({"memory": ft.AtMost(0.35)}, earlier)) == 0.3
+    assert max(starts_under({"size": ft.AtMost(4)}, earlier)) == 0.4, "it was measured without a limit"
+    assert max(starts_under({"power": ft.AtMost(4), "runs": ft.Succeeds()}, earlier)) == 1.0, "nothing is known of it"
+
+
+def test_a_limit_of_cost_says_nothing_of_a_study_that_paid_in_another_unit() -> None:
+    aims: Any = {"minimize": ["error", "cost"], "cost_unit": "$", "seed": 0}
+    earlier = ft.Study(SPACE, noise=False, **aims)
+    for i in range(11):
+        earlier.add({"x": i / 10, "y": 0.5}, (1 - i / 10) ** 2, cost=1 + i)
+    assert max(starts_under({"cost": ft.AtMost(3.5)}, earlier, **aims)) == 0.2
+    assert max(starts_under({"cost": ft.AtMost(3.5)}, earlier, **(aims | {"cost_unit": "€"}))) == 1.0
+
+
+def test_a_limit_of_today_may_be_called_like_a_parameter_of_before() -> None:
+    space = ft.Space({"x": ft.Float(0.0, 1.0), "size": ft.Float(0.0, 1.0)})
+    earlier = ft.Study(space, minimize="error", noise=False, seed=0)
+    for i in range(4):
+        earlier.add({"x": i / 4, "size": 0.5}, 1 - i / 4)
+    later = ft.Study(
+        SPACE, minimize="error", constraints={"size": ft.AtMost(9)}, learn_from=earlier, name="later", seed=0
+    )
+    assert later.history.learned is not None
+    assert later.history.learned.starts[0].params["x"] == 0.75
+
+
 def test_a_space_that_grows_keeps_its_objectives() -> None:
     study = ft.Study(SPACE, minimize=TWO, constraints=LIMITS)
     study.run(work, budget=ft.Budget(trials=6), executor="inline")
