@@ -53,7 +53,7 @@ class SearchBase(BaseSearchCV):  # type: ignore[misc]
 
     def _check_refit(self, names: Collection[str]) -> None:
         """Refuses a `refit` that does not say which of several scores counts."""
-        if self.refit not in names:
+        if not (isinstance(self.refit, str) and self.refit in names):
             raise ValueError(
                 f"With several scores refit must name the one that counts, got {self.refit!r}. "
                 f"Choose one of {listed(names)}."

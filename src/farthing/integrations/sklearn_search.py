@@ -141,7 +141,8 @@ class SearchCV(SearchBase):
         return is_function and isinstance(self.refit, str)
 
     def _check_refit(self, names: Collection[str]) -> None:
-        if self.refit is not False and not callable(self.refit) and self.refit not in names:
+        is_name = isinstance(self.refit, str) and self.refit in names
+        if not (self.refit is False or callable(self.refit) or is_name):
             raise ValueError(
                 f"With several scores refit must name one of them, be False, or be a function of cv_results_ that "
                 f"returns a row, got {self.refit!r}. Choose one of {listed(names)}."

@@ -214,8 +214,9 @@ def test_several_scores_are_kept_and_refit_names_the_one_that_counts():
     assert found.best_score_ == max(found.cv_results_["mean_test_f1_macro"])
     assert "mean_test_accuracy" in found.cv_results_
     assert found.score(X, Y) == pytest.approx(found.score(X, Y))
-    with pytest.raises(ValueError, match="refit must name the one that counts, got True"):
-        search(scoring=["accuracy", "f1_macro"]).fit(X, Y)
+    for refit, shown in ((True, "True"), ({"accuracy": 1}, "{'accuracy': 1}")):
+        with pytest.raises(ValueError, match=f"refit must name the one that counts, got {shown}"):
+            search(scoring=["accuracy", "f1_macro"], refit=refit).fit(X, Y)
 
 
 def test_refit_may_choose_itself():

@@ -186,6 +186,8 @@ def test_a_function_that_returns_one_score_remains_one_score():
             "refit must name one of them, be False, or be a function .* got True. Choose one of 'quality'",
         ),
         ({"refit": "latency"}, "got 'latency'. Choose one of 'quality', 'speed'"),
+        ({"refit": {"quality": 1, "speed": 1}}, "got {'quality': 1, 'speed': 1}. Choose one of 'quality', 'speed'"),
+        ({"refit": ["quality"]}, r"got \['quality'\]. Choose one of 'quality', 'speed'"),
         ({"scoring": both, "refit": "latency"}, "got 'latency'. Choose one of 'quality', 'speed'"),
         ({"scoring": both, "refit": True}, "A scorer must return a number, got .*with refit= the name of one"),
     ],
