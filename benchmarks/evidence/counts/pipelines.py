@@ -8,7 +8,6 @@ from benchmarks.evidence.counts.counting import (
     Said,
     Table,
     gaps,
-    of,
     wtl,
 )
 from benchmarks.evidence.papers import pairs, records, regret_at, runs
@@ -88,7 +87,6 @@ def pipelines() -> Said:
             f"{seconds_worked('nuclei')} on the nuclei",
             f"and was .379 / .193 / .0402; {unchanged} at 20.",
             f"was level with TPE (pipeline-sklearn.jsonl.xz, whose program was not kept, {tpe}).",
-            f"That {of(_searched(COUNTED, SEARCHES[0], 4))} are ahead of TPE",
             f"beats cost-blind EI in {won} of {won + lost} pairs, and is level with cooled EI "
             f"({centred['lambo', 'staged-ei-cooled']}) and PrefixEI ({centred['lambo', 'prefix-ei']})",
             f"behind cost-blind EI on every one ({centred['lambo-paper', 'staged-ei']})",
