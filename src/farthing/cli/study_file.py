@@ -25,7 +25,7 @@ from farthing.space.space import space_from_tables
 from farthing.strategies import Strategy, strategy_from_json
 from farthing.study import Study
 from farthing.trials import Problem
-from farthing.trials.objectives import limit_from_json, objectives_given
+from farthing.trials.objectives import limit_from_json, objectives_given, read_constraints
 from farthing.validation import did_you_mean, refuse_unknown, shown
 
 LINE = re.compile(r"\(at line (\d+), column \d+\)")
@@ -211,7 +211,7 @@ def _problem(
         measures_cost=(unit == "seconds" or prices is not None) and "cost" not in study,
         declared_cost=declared_cost(study["cost"], folder=folder) if "cost" in study else None,
         further=tuple(further),
-        constraints={name: limit_from_json(limit) for name, limit in constraints.items()},
+        constraints=read_constraints({name: limit_from_json(limit) for name, limit in constraints.items()}),
     )
 
 

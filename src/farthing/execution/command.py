@@ -18,10 +18,10 @@ from typing import IO, Any, Literal
 
 from farthing.errors import WorkError
 from farthing.execution.failures import NO_VALUE, WorkFailed, describe_exit
-from farthing.execution.results import GRADIENT
 from farthing.execution.running_trial import RunningTrial
 from farthing.space.space_validation import as_identifier
 from farthing.trials import Problem
+from farthing.trials.objectives import GRADIENT
 from farthing.validation import did_you_mean, listed, shown
 
 LONGEST_LINE = 1 << 20

@@ -11,10 +11,8 @@ from farthing.scalars import as_float, as_whole
 from farthing.space import Choice, Fidelity, Space
 from farthing.trials import Params, Problem
 from farthing.trials.measurement import LARGEST_WHOLE, finite_number
+from farthing.trials.objectives import GRADIENT
 from farthing.validation import listed, refuse_non_mapping, refuse_unknown, shown
-
-GRADIENT = "gradient"
-"""The key of a returned mapping, or of a command's line, that has the derivatives; one number there is a metric."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from farthing.errors import InvalidArgument, InvalidParams, InvalidValue
 from farthing.execution import Job, RunningTrial
 from farthing.execution.executor import News
 from farthing.execution.inline import begins_this_process
-from farthing.execution.results import GRADIENT, fidelity_of_report, next_step, read_gradient, read_report
+from farthing.execution.results import fidelity_of_report, next_step, read_gradient, read_report
 from farthing.fields import Flag, Several, Text
 from farthing.running.stopping import Stopping, end_beyond
 from farthing.scalars import as_int
@@ -35,6 +35,7 @@ from farthing.trials import (
     rate_of,
 )
 from farthing.trials.measurement import cost_amount, finite_number
+from farthing.trials.objectives import GRADIENT
 from farthing.trials.problem import stops_early
 from farthing.validation import refuse_non_mapping, refuse_unknown, shown, spelled_out
 

@@ -4,7 +4,7 @@ A measurement has the first objective as its value. Further objectives, and quan
 metrics, by name: every value must bring them along.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -99,6 +99,9 @@ ADVICE = "Write constraints={'memory': ft.AtMost(8e9), 'recall': ft.AtLeast(0.9)
 COST = "cost"
 """The objective, or the quantity under a limit, that is the price of a full run unless the work reports it."""
 
+GRADIENT = "gradient"
+"""The key of a returned mapping, or of a command's line, that has the derivatives; one number there is a metric."""
+
 
 def _read_bound(limit: Bound) -> None:
     """Checks it, and makes NumPy's numbers plain ones, which can be stored."""
@@ -129,6 +132,14 @@ def limit_from_json(form: object) -> Limit:
     return BOUNDS[kinds[0][0]](kinds[0][1])
 
 
+def _refuse_gradient(names: Iterable[object], given: str) -> None:
+    if GRADIENT in names:
+        raise InvalidArgument(
+            f"A value must not be called {GRADIENT!r}, which has derivatives, got it in {given}=. "
+            f"Rename it, for example to 'my_{GRADIENT}'."
+        )
+
+
 def read_constraints(given: object) -> dict[str, Limit]:
     """The constraints as a user gives them, checked."""
     if given is None:
@@ -142,6 +153,7 @@ def read_constraints(given: object) -> dict[str, Limit]:
             raise InvalidArgument(
                 f"A constraint must be AtMost, AtLeast or Succeeds, got {name}={shown(limit)}. {ADVICE}"
             )
+    _refuse_gradient(given, "constraints")
     return dict(given)
 
 
@@ -256,4 +268,6 @@ def _names(given: Names, direction: str) -> Sequence[str]:
         return ()
     rule, advice = Either((Text(), Several(Text()))), f"Write {direction}='error', or {direction}=['error', 'latency']."
     names: str | tuple[str, ...] = rule.checked(given, what=f"{direction}=", advice=advice)
-    return (names,) if isinstance(names, str) else names
+    found = (names,) if isinstance(names, str) else names
+    _refuse_gradient(found, direction)
+    return found

@@ -121,6 +121,7 @@ def test_a_model_is_of_one_value(net: ft.Study, farthing: Any) -> None:
         ("[constraints]\nmemory = {at_most = 1, at_least = 0}", "must be {at_most = number}"),
         ("[constraints]\nmemory = {below = 1}", "must be {at_most = number}"),
         ("[constraints]\nmemory = {at_most = 'much'}", "The bound of AtMost must be a number"),
+        ("[constraints]\ngradient = {at_most = 1}", "must not be called 'gradient'"),
         ("[constraints]\nx = {at_most = 1}", "must have a name of its own, got 'x'"),
         ("[strategy]\nname = 'TraceKG'", "TraceKG optimises one value without limits, got error, size"),
         ("[budget]\npatience = 3\ntrials = 3", "judge one value without limits"),
