@@ -1,6 +1,7 @@
 """Several objectives and limits from the command line: study files, and what each command says of all values."""
 
 import json
+import sqlite3
 import sys
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import farthing as ft
 from farthing.analysis.text import short_number
 from farthing.cli.study_file import read_study_file
 from farthing.errors import InvalidFile
+from farthing.trials.objectives import MeasuredFront
 
 TRAIN = """
 import json, sys
@@ -101,8 +103,42 @@ def test_other_commands_name_all_values(net: ft.Study, farthing: Any) -> None:
     assert "minimize error; maximize speed" in listed
     [row] = json.loads(farthing("list", "--storage", "net.db", "--json").output)
     assert (row["aim"], row["best_seen"]) == (net.problem.aim, None)
+    assert row["front"] == len(MeasuredFront.of(net.history).trials) > 1
+    assert f" front of {row['front']} " in listed
     rows = farthing("export", "net", "--storage", "net.db").output.splitlines()
     assert {"value", "metric.speed", "metric.memory"} <= set(rows[0].split(","))
+
+
+def test_the_list_has_the_best_within_the_limits(farthing: Any, folder: Path) -> None:
+    space = ft.Space({"x": ft.Float(0, 1)})
+    for name, bound in (("some", 0.5), ("none", -1.0), ("new", 0.0)):
+        study = ft.Study(
+            space, maximize="gain", constraints={"memory": ft.AtMost(bound)}, storage="limits.db", name=name, seed=0
+        )
+        for x in (0.25, 0.5, 0.75) if name != "new" else ():
+            study.add({"x": x}, {"gain": x, "memory": x})
+    rows = json.loads(farthing("list", "--storage", "limits.db", "--json").output)
+    assert {row["name"]: (row["best_seen"], row["front"]) for row in rows} == {
+        "new": (None, None),
+        "none": (None, 0),
+        "some": (0.5, 1),
+    }
+    lines = [line.split("  ") for line in farthing("list", "--storage", "limits.db").output.splitlines()]
+    seen = {line[0]: [cell.strip() for cell in line] for line in lines}
+    assert "0.5" in seen["some"]
+    assert "none within limits" in seen["none"]
+
+
+def test_a_study_that_cannot_be_read_hides_no_other_from_the_list(farthing: Any, folder: Path) -> None:
+    for name in ("broken", "whole"):
+        study = ft.Study(ft.Space({"x": ft.Float(0, 1)}), minimize=["a", "b"], storage="two.db", name=name, seed=0)
+        study.add({"x": 0.5}, {"a": 1.0, "b": 2.0})
+        study.close()
+    with sqlite3.connect("two.db") as database:
+        database.execute("UPDATE trial SET params = '[' WHERE study_id = (SELECT id FROM study WHERE name = 'broken')")
+    database.close()
+    rows = json.loads(farthing("list", "--storage", "two.db", "--json").output)
+    assert [(row["name"], row["front"]) for row in rows] == [("broken", None), ("whole", 1)]
 
 
 def test_a_model_is_of_one_value(net: ft.Study, farthing: Any) -> None:

@@ -12,8 +12,9 @@ import click
 from farthing.cli.options import follow_option, import_option, json_option, storage_option, study_argument
 
 if TYPE_CHECKING:
-    from farthing.storage import StudySummary
+    from farthing.storage import Storage, StudySummary
     from farthing.trials import Json
+    from farthing.trials.objectives import MeasuredFront
 
 HEADER = ("study", "aim", "strategy", "trials", "best seen", "cost", "unit", "created")
 
@@ -32,17 +33,50 @@ def list_studies(storage: str | None, as_json: bool) -> None:
     from farthing.cli.storages import address_to_read, opened_storage
 
     with opened_storage(address_to_read(storage)) as found:
-        summaries = found.list_studies()
-    click.echo(json.dumps([_form(summary) for summary in summaries]) if as_json else _text(summaries))
+        lines = [(summary, _front(found, summary)) for summary in found.list_studies()]
+    click.echo(json.dumps([_form(*line) for line in lines]) if as_json else _text(lines))
 
 
-def _text(summaries: "Sequence[StudySummary]") -> str:
+def _front(storage: "Storage", summary: "StudySummary") -> "MeasuredFront | None":
+    """Of several values or under limits, which the trials must be read for; None of one value, and without results."""
+    from farthing.errors import FarthingError
+    from farthing.trials import History, State
+    from farthing.trials.objectives import MeasuredFront
+
+    record = summary.record
+    if record.problem.is_simple or not summary.trials.get(State.DONE):
+        return None
+    with suppress(FarthingError):  # a study that cannot be read hides no other
+        stored = storage.history(record.name)
+        return MeasuredFront.of(History(record.problem, stored.trials, events=stored.events))
+    return None
+
+
+def _best_seen(summary: "StudySummary", front: "MeasuredFront | None") -> float | None:
+    """The best value within the limits; None where several values have no best."""
+    if front is None or summary.record.problem.further:
+        return summary.best_value
+    return next((trial.value for trial in front.trials), None)
+
+
+def _text(lines: "Sequence[tuple[StudySummary, MeasuredFront | None]]") -> str:
     from farthing.cli.terminal import aligned
 
-    return aligned(HEADER, [_cells(summary) for summary in summaries]) if summaries else "No studies yet."
+    return aligned(HEADER, [_cells(*line) for line in lines]) if lines else "No studies yet."
 
 
-def _cells(summary: "StudySummary") -> list[str]:
+def _best_cell(summary: "StudySummary", front: "MeasuredFront | None") -> str:
+    from farthing.analysis.text import short_number
+
+    best = _best_seen(summary, front)
+    if best is not None:
+        return short_number(best)
+    if front is None:
+        return ""
+    return f"front of {len(front.trials)}" if front.trials else "none within limits"
+
+
+def _cells(summary: "StudySummary", front: "MeasuredFront | None") -> list[str]:
     from farthing.analysis.text import short_number
 
     problem = summary.record.problem
@@ -51,14 +85,14 @@ def _cells(summary: "StudySummary") -> list[str]:
         problem.aim,
         _strategy(summary) or "",
         str(sum(summary.trials.values())),
-        "" if summary.best_value is None else short_number(summary.best_value),
+        _best_cell(summary, front),
         short_number(summary.cost),
         problem.cost_unit,
         datetime.fromtimestamp(summary.record.created_at).strftime("%Y-%m-%d %H:%M"),
     ]
 
 
-def _form(summary: "StudySummary") -> "dict[str, Json]":
+def _form(summary: "StudySummary", front: "MeasuredFront | None") -> "dict[str, Json]":
     problem = summary.record.problem
     return {
         "name": summary.record.name,
@@ -67,7 +101,8 @@ def _form(summary: "StudySummary") -> "dict[str, Json]":
         "aim": problem.aim,
         "strategy": _strategy(summary),
         "trials": {state.value: count for state, count in summary.trials.items()},
-        "best_seen": summary.best_value,
+        "best_seen": _best_seen(summary, front),
+        "front": None if front is None else len(front.trials),
         "cost": summary.cost,
         "cost_unit": problem.cost_unit,
         "created_at": summary.record.created_at,
