@@ -3,7 +3,7 @@
 `all` is in use: the first start is the guess, every second start after it is near, and the acquisition has the guess as
 a factor. `first start` is that alone, `starts` are all of them without the factor, and `factor` is it with the first
 start. Studies of seeds that are not reported, with a good guess, any, and the worst of 200. A run on record is not made
-again. Without parts, prints a row for each.
+again. Without parts, prints how each does.
 """
 
 import sys
@@ -26,6 +26,7 @@ from farthing.strategies.shared import guessing, starts
 
 SUITE = "tuning-guess-parts"
 SEEDS = range(100, 104)
+PARTS = ("all", "first start", "starts", "factor")
 CONTESTS: Sequence[tuple[str, Sequence[str], Allowance, tuple[float, ...]]] = (
     ("log-ei", tuple(one.name for one in FUNCTIONS), Allowance(20, "evaluations"), (10.0, 20.0)),
     ("TraceKG", LEARNING_CURVES[:4], Allowance(2, "full runs"), (1.0, 2.0)),
@@ -76,29 +77,25 @@ def result_of(guessed: Guessed) -> Record:
     return {**guessed.identity, "regrets": regrets, **commit()}
 
 
-def row_of(parts: str, records: Sequence[Record]) -> list[str]:
-    """For each method and budget the pairs won, equal and lost against all parts."""
-    found = {(one["method"], one["problem"], one["seed"], one["settings"]["parts"]): one["regrets"] for one in records}
-    cells = []
-    for strategy, _, _, budgets in CONTESTS:
-        for quality in QUALITIES:
-            for budget in budgets:
-                gaps = []
-                for (method, *key, of), regrets in found.items():
-                    if (method, of) == (f"{strategy}-guess-{quality}", parts):
-                        mine, usual = regrets[f"{budget:g}"], found[method, *key, "all"][f"{budget:g}"]
-                        gaps += [] if None in (mine, usual) else [mine - usual]
-                if gaps:
-                    won, lost = sum(gap < 0 for gap in gaps), sum(gap > 0 for gap in gaps)
-                    cells.append(f"{strategy} {quality} at {budget:g}: {won}–{len(gaps) - won - lost}–{lost}")
-    return cells
+def beaten(records: Sequence[Record], parts: str, method: str, budget: str) -> tuple[int, int, int]:
+    """In how many studies all parts have less, the same and more regret than these alone."""
+    found = {(one["problem"], one["seed"], one["settings"]["parts"]): one["regrets"][budget]
+             for one in records if one["method"] == method}  # fmt: skip
+    pairs = [(found[*key, "all"], regret) for (*key, of), regret in found.items() if of == parts]
+    known = [(usual, alone) for usual, alone in pairs if usual is not None and alone is not None]
+    won, lost = sum(usual < alone for usual, alone in known), sum(usual > alone for usual, alone in known)
+    return won, len(known) - won - lost, lost
 
 
 def main(rules: Sequence[str]) -> int:
     if not rules:
         records = read_records(results_path(SUITE))
-        for parts in dict.fromkeys(str(record["settings"]["parts"]) for record in records):
-            print(f"{parts}\n  " + "\n  ".join(row_of(parts, records)))
+        for strategy, _, _, budgets in CONTESTS:
+            for quality in QUALITIES:
+                for budget in budgets:
+                    method = f"{strategy}-guess-{quality}"
+                    counts = {parts: beaten(records, parts, method, f"{budget:g}") for parts in PARTS[1:]}
+                    print(f"{method} at {budget:g}: all parts win, tie and lose {counts}")
         return 0
     [parts] = rules
     use(parts)

@@ -16,6 +16,7 @@ from benchmarks.evidence.counts.counting import (
 )
 from benchmarks.evidence.papers import records, regret_at, runs
 from benchmarks.records import results_path
+from benchmarks.tuning import guess_parts
 
 STOPPING = {
     "functions: worth": ("sequential", "worth"),
@@ -48,6 +49,13 @@ def second_study() -> Said:
     saved = [(label.removesuffix(", curves"), [percent(fmean(row["saved"] for row in records("stopping")
               if (row["family"], row["rule"]) == own))]) for label, own in STOPPING.items()]  # fmt: skip
     sequential, curved, ackley = inside("sequential"), inside("curves"), inside("sequential", "ackley")
+
+    def parts(alone: str, method: str, *budgets: str) -> list[tuple[int, int, int]]:
+        rows = records(guess_parts.SUITE)
+        return [guess_parts.beaten(rows, alone, f"{method}-guess-good", budget) for budget in budgets]
+
+    alone = {part: parts(part, "log-ei", "10", "20") for part in guess_parts.PARTS[1:]}
+    with_curves = {part: parts(part, "TraceKG", "2")[0] for part in guess_parts.PARTS[1:]}
     return Said(
         [Table("must bring 0.01.", saved)],
         [
@@ -55,6 +63,12 @@ def second_study() -> Said:
             f"after 10 in {early[0]} of 50 pairs, and after 10 no worse than none after 20 in {early[1]}.",
             f"After 15 it is no worse than none after 30 in {early[2]} only",
             f"none after 20 in {bad} of 50 pairs",
+            *(
+                f"{one[0][0]} and {one[1][0]} of {sum(one[0])}{rest}"
+                for one, rest in zip(alone.values(), (" studies, than", ", and than", ". For"), strict=True)
+            ),
+            "after two trainings, {}–{}–{},".format(*with_curves["first start"]),
+            "better than starts without the factor, {}–{}–{}.".format(*with_curves["starts"]),
             f"We checked {sequential[1] + curved[1]} outlooks",
             f"in {sequential[0]} of {sequential[1]} on functions and in {curved[0]} of {curved[1]} on curves: "
             f"{percent(sequential[0] / sequential[1])} and {percent(curved[0] / curved[1])}.",
