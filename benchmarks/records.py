@@ -46,6 +46,7 @@ COMMANDS = {
     "tuning-curve-rules": "python -m benchmarks.tuning.curve_rules",
     "tuning-guess-parts": "python -m benchmarks.tuning.guess_parts",
     "tuning-limit-rules": "python -m benchmarks.tuning.limit_rules",
+    "tuning-noisy-fronts": "python -m benchmarks.tuning.noisy_fronts",
     "tuning-pipeline-haste": "python -m benchmarks.tuning.pipeline_haste",
     "tuning-population-box": "python -m benchmarks.tuning.population_box",
     "tuning-probe-rules": "python -m benchmarks.tuning.probe_rules",
