@@ -465,7 +465,12 @@ def _halved_fidelity(history: History, name: str | None) -> str:
         return traces[0] if traces else next(iter(declared))
     if name in declared:
         return str(name)
-    names = ", ".join(declared) or "none: add fidelities={…} to the space"
+    if not declared:
+        raise InvalidArgument(
+            "Successive halving needs a fidelity to halve, got a space without. "
+            "Declare one: fidelities={'epochs': ft.Fidelity(1, 27)}."
+        )
     raise InvalidArgument(
-        f"Successive halving needs one fidelity to halve, got {name!r} of {names}. Name it: ASHA(fidelity='epochs')."
+        f"Successive halving needs one fidelity to halve, got {name!r} of {', '.join(declared)}. "
+        f"Name it: fidelity={next(iter(declared))!r}."
     )

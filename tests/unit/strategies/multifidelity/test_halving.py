@@ -125,10 +125,20 @@ def test_results_added_from_elsewhere_take_part() -> None:
     assert study.trials[-1].resume_from == 0
 
 
-@pytest.mark.parametrize("strategy", [ft.ASHA(), ft.Hyperband(), ft.ASHA(fidelity="data")])
-def test_a_space_without_the_fidelity_is_refused_with_what_to_do(strategy: Strategy) -> None:
+@pytest.mark.parametrize(
+    "strategy", [ft.ASHA(), ft.Hyperband(), ft.BOHB(), ft.ParetoHalving(), ft.ASHA(fidelity="data")]
+)
+def test_a_space_without_a_fidelity_is_refused_with_what_to_do(strategy: Strategy) -> None:
     study = ft.Study(ft.Space({"x": ft.Float(0, 1)}), minimize="error", strategy=strategy)
-    with pytest.raises(InvalidArgument, match=r"needs one fidelity to halve.*Name it"):
+    with pytest.raises(InvalidArgument, match=r"needs a fidelity to halve, got a space without\. Declare one: fidel"):
+        study.ask()
+
+
+@pytest.mark.parametrize("strategy", [ft.ASHA(), ft.BOHB(), ft.ASHA(fidelity="data")])
+def test_one_of_several_fidelities_is_to_be_named(strategy: Strategy) -> None:
+    fidelities = {name: ft.Fidelity(1, 9) for name in ("epochs", "rows")}
+    study = ft.Study(ft.Space({"x": ft.Float(0, 1)}, fidelities=fidelities), minimize="error", strategy=strategy)
+    with pytest.raises(InvalidArgument, match=r"of epochs, rows\. Name it: fidelity='epochs'\."):
         study.ask()
 
 
