@@ -16,7 +16,7 @@ from benchmarks.evidence.counts.counting import (
 )
 from benchmarks.evidence.papers import records, regret_at, runs
 from benchmarks.records import results_path
-from benchmarks.tuning import guess_parts
+from benchmarks.tuning import guess_parts, noisy_fronts
 
 STOPPING = {
     "functions: worth": ("sequential", "worth"),
@@ -131,6 +131,11 @@ def objectives() -> Said:
     limited = {at: wtl(gaps("objectives", limits, "log-ehvi", "optuna-tpe", at)) for at in (30, 60, 100)}
     on_tables = [won(tables, "optuna-tpe", at) for at in (30, 60, 100)]
     small = [won("tables under a limit, at equal cost", other, 100) for other in OF_SEVERAL[1:]]
+    noisy = {
+        (noise, at): wtl(noisy_fronts.pairs(records(noisy_fronts.SUITE), noise, at))
+        for noise in noisy_fronts.NOISES
+        for at in noisy_fronts.EVALUATIONS
+    }
     botorch, within = "botorch-qlognehvi", "learning curves under a limit"
     ended = {other: [won(within, other, at, halving) for at in (5, 10, 20)]
              for other in ("asha", "bohb", "random", "log-ehvi")}  # fmt: skip
@@ -154,6 +159,8 @@ def objectives() -> Said:
             f"{won(along, 'asha', 20, halving)} after 20, over {pairs.pop()} pairs. After 20 they are "
             f"{won(along, 'bohb', 20, halving)} against BOHB and {won(along, 'random', 20, halving)} against random",
             f"are {won(along, 'log-ehvi', 10, halving)} after 10 and {won(along, 'log-ehvi', 20, halving)} after 20.",
+            f"to that of means are {noisy[0.05, 30]} and {noisy[0.05, 60]} after 30 and 60 evaluations with the "
+            f"smaller noise, {noisy[0.2, 30]} and {noisy[0.2, 60]} with the larger.",
             f"against ASHA {ended['asha'][0]}, {ended['asha'][1]} and {ended['asha'][2]}, against BOHB "
             f"{ended['bohb'][0]}, {ended['bohb'][1]} and {ended['bohb'][2]}, against random search "
             f"{ended['random'][0]}, {ended['random'][1]} and {ended['random'][2]}.",
