@@ -47,6 +47,12 @@ def test_each_stage_gets_the_output_before_it_and_its_own_params(staged, make_tr
     assert (outcome.state, outcome.value, outcome.measurements[0].metrics) == (State.DONE, 0.9, {"recall": 0.8})
 
 
+@pytest.mark.parametrize("limit", [0, None])
+def test_the_source_is_among_the_code_only_where_outputs_are_kept(limit):
+    found = pipeline_work(source=[1.0], a=lambda previous: previous, cache_limit=limit).code()
+    assert set(found) == ({"a"} if limit == 0 else {"a", "source"})
+
+
 def test_what_a_stage_cost_is_recorded_as_it_ends(staged, make_trial, recorder, clock):
     def denoise(previous, **params):
         clock.advance(5)

@@ -15,7 +15,7 @@ from farthing.cli.files import save_figure
 from farthing.errors import InvalidArgument, MissingExtra, NoResult
 from farthing.extending import History, Suggestion
 from farthing.plots import PlotKind
-from farthing.plots.look import STYLE, merit, plain_number
+from farthing.plots.look import STYLE, merit, plain_number, set_value_axis
 from farthing.plots.panels import draw_curves, draw_spending
 from farthing.session import session_of
 from farthing.strategies import Recommendation
@@ -42,6 +42,15 @@ def test_a_study_draws_itself_and_returns_the_figure(digits: ft.Study, kind: Plo
 
 def test_the_figure_has_only_the_panels_of_its_kind(digits: ft.Study) -> None:
     assert [axes.get_title(loc="left") for axes in digits.plot("curves").axes] == ["Learning curves (dark: better)"]
+
+
+def test_the_value_axis_has_all_values_but_outliers() -> None:
+    study = ft.Study(ft.Space({"x": ft.Float(0, 1)}), minimize="error")
+    axes = Figure().subplots()
+    set_value_axis(axes, [*(10.0 + 0.1 * i for i in range(100)), 40.0], study.history)
+    low, high = axes.get_ylim()
+    assert low < 10.0
+    assert 18.0 < high < 25.0
 
 
 def test_a_figure_looks_the_same_whenever_it_is_saved(digits: ft.Study) -> None:

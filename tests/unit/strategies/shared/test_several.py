@@ -54,6 +54,14 @@ def test_what_keeps_the_limits_comes_first_by_rank_and_then_by_room() -> None:
     assert order[4:] == [4, 5, 6]  # dominated, beyond the limit, without a result
 
 
+def test_a_later_rank_is_ordered_by_its_own_room() -> None:
+    losses = np.array([[5.0, 0.0], [1.0, 4.0], [8.0, 0.0], [3.0, 4.0], [5.0, 3.0], [7.0, 1.0], [4.0, 8.0]])
+    order = np.argsort(places(losses, np.zeros((7, 0)))).tolist()
+    assert order[:2] == [0, 1]  # the front
+    assert set(order[2:4]) == {2, 3}  # the ends of the second
+    assert order[4:] == [4, 5, 6]  # what has more room on it, the rest of it, the third
+
+
 def test_beyond_the_limits_comes_first_what_exceeds_them_least_of_all_together() -> None:
     losses = np.array([[0.0, 0.0], [5.0, 5.0], [1.0, 1.0]])
     excess = np.array([[10.0, -1.0], [0.0, 1.0], [4.0, 0.5]])  # shares of the worst: 1, 1 and 0.4 + 0.5
