@@ -6,9 +6,7 @@ not made again. Without a name, prints a row for each rule.
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -16,6 +14,7 @@ from benchmarks.problems.conditional import CONDITIONAL_FOR_TUNING, OnBranches
 from benchmarks.provenance import commit
 from benchmarks.records import Record, read_records, results_path
 from benchmarks.resuming import make_missing
+from benchmarks.tuning.ruled import Ruled
 from farthing import LogEI, Study
 from farthing.strategies.plain import bayesian
 from farthing.strategies.shared.modelling import Observations
@@ -50,24 +49,7 @@ RULES: Mapping[str, Callable[[], None]] = {
 }
 
 
-@dataclass(frozen=True)
-class Ruled:
-    """One study of one problem under one rule."""
-
-    rule: str
-    problem: OnBranches
-    seed: int
-
-    @property
-    def identity(self) -> dict[str, Any]:
-        return {"suite": SUITE, "problem": self.problem.name, "method": self.rule, "seed": self.seed, "settings": {}}
-
-    @property
-    def title(self) -> str:
-        return f"{self.rule}: {self.problem.name}, seed {self.seed}"
-
-
-def result_of(ruled: Ruled) -> Record:
+def result_of(ruled: Ruled[OnBranches]) -> Record:
     problem = ruled.problem
     study = Study(problem.space(), minimize="loss", strategy=LogEI(), seed=ruled.seed)
     values = list[float]()
@@ -115,7 +97,7 @@ def main(names: Sequence[str]) -> int:
         return 0
     for name in names:
         RULES[name]()
-        runs = [Ruled(name, problem, seed) for seed in range(SEEDS) for problem in CONDITIONAL_FOR_TUNING]
+        runs = [Ruled(SUITE, name, problem, seed) for seed in range(SEEDS) for problem in CONDITIONAL_FOR_TUNING]
         make_missing(results_path(SUITE), runs, result_of=result_of)
     return 0
 

@@ -7,8 +7,7 @@ record is not made again. Without a rule, prints a row for each.
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 
@@ -19,27 +18,11 @@ from benchmarks.records import Record, read_records, results_path
 from benchmarks.resuming import make_missing
 from benchmarks.suites import Allowance
 from benchmarks.trajectory import trajectory
+from benchmarks.tuning.ruled import Ruled
 from farthing.strategies.multifidelity import limits
 
 SUITE = "tuning-limit-rules"
 SEEDS, FULL_RUNS = 6, (5, 10, 20)
-
-
-@dataclass(frozen=True)
-class Ruled:
-    """One study of one problem under one rule."""
-
-    rule: str
-    problem: VectorCurves
-    seed: int
-
-    @property
-    def identity(self) -> dict[str, Any]:
-        return {"suite": SUITE, "problem": self.problem.name, "method": self.rule, "seed": self.seed, "settings": {}}
-
-    @property
-    def title(self) -> str:
-        return f"{self.rule}: {self.problem.name}, seed {self.seed}"
 
 
 def set_rule(rule: str) -> None:
@@ -53,7 +36,7 @@ def set_rule(rule: str) -> None:
         limits._steps = lambda rungs, measured: []
 
 
-def result_of(ruled: Ruled) -> Record:
+def result_of(ruled: Ruled[VectorCurves]) -> Record:
     """Regrets of the best that keeps the limits; None where nothing does."""
     allowance = Allowance(FULL_RUNS[-1], "full runs")
     standings = list(trajectory(METHODS["pareto-halving"], ruled.problem, allowance=allowance, seed=ruled.seed))
@@ -78,7 +61,7 @@ def main(rules: Sequence[str]) -> int:
         return 0
     [rule] = rules
     set_rule(rule)
-    runs = [Ruled(rule, problem, seed) for seed in range(SEEDS) for problem in LIMITED_CURVES_FOR_TUNING]
+    runs = [Ruled(SUITE, rule, problem, seed) for seed in range(SEEDS) for problem in LIMITED_CURVES_FOR_TUNING]
     make_missing(results_path(SUITE), runs, result_of=result_of)
     return 0
 

@@ -10,7 +10,6 @@ import math
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -23,6 +22,7 @@ from benchmarks.records import Record, read_records, results_path
 from benchmarks.resuming import make_missing
 from benchmarks.suites import Allowance
 from benchmarks.trajectory import trajectory
+from benchmarks.tuning.ruled import Ruled
 from farthing.acquisition.acquisition import Acquisition
 from farthing.acquisition.hypervolume import LogFeasible, LogHypervolumeImprovement, boxes_of, non_dominated
 from farthing.models.linalg import Array
@@ -102,10 +102,7 @@ class LogMean:
 
 def averaged(models: Models) -> LogProduct:
     """As `Models.improvement`, over the fronts of draws."""
-    means = np.stack([gp.mean(models.X) for gp in models.objectives], axis=1)
-    keeps = np.all(means <= models.most, axis=1)
-    for gp, bound in models.limits:
-        keeps &= gp.mean(models.X) <= bound
+    means, keeps = models.means, models.keeps
     feasible = tuple(LogFeasible(gp, bound) for gp, bound in models.limits)
     if models.limits and not keeps.any():
         return LogProduct(feasible)
@@ -119,24 +116,7 @@ def averaged(models: Models) -> LogProduct:
     return LogProduct((LogMean(parts), *feasible))
 
 
-@dataclass(frozen=True)
-class Ruled:
-    """One study of one problem under one rule."""
-
-    rule: str
-    problem: NoisyVector
-    seed: int
-
-    @property
-    def identity(self) -> dict[str, Any]:
-        return {"suite": SUITE, "problem": self.problem.name, "method": self.rule, "seed": self.seed, "settings": {}}
-
-    @property
-    def title(self) -> str:
-        return f"{self.rule}: {self.problem.name}, seed {self.seed}"
-
-
-def result_of(ruled: Ruled) -> Record:
+def result_of(ruled: Ruled[NoisyVector]) -> Record:
     allowance = Allowance(EVALUATIONS[-1], "evaluations")
     standings = list(trajectory(METHODS["log-ehvi"], ruled.problem, allowance=allowance, seed=ruled.seed))
     regrets = {f"regret_{n}": standings[n - 1].regret for n in EVALUATIONS}
@@ -169,7 +149,7 @@ def main(rules: Sequence[str]) -> int:
     problems = [NoisyVector(one, noise) for one in VECTOR_FUNCTIONS_FOR_TUNING for noise in NOISES]
     make_missing(
         results_path(SUITE),
-        [Ruled(rule, one, seed) for seed in range(SEEDS) for one in problems],
+        [Ruled(SUITE, rule, one, seed) for seed in range(SEEDS) for one in problems],
         result_of=result_of,
     )
     return 0

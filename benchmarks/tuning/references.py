@@ -1,14 +1,13 @@
-"""python -m benchmarks.tuning.references RULE …: on which scale `LogEHVI` sees losses, and where its reference is.
+"""python -m benchmarks.tuning.references RULE: on which scale `LogEHVI` sees losses, and where its reference is.
 
 A number takes the place of the shares in `several.LEAST_EXTENT`; `median` draws together the worse half of each loss,
-as of one loss. On functions that are not reported, 40 evaluations. A run on record is not made again. Without a rule,
-prints a row for each.
+as of one loss; `kept` makes the reference of what keeps the limits alone, beside `seen`, which is in use. On functions
+that are not reported, 40 evaluations. A run on record is not made again. Without a rule, prints a row for each.
 """
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 
@@ -19,39 +18,32 @@ from benchmarks.records import Record, read_records, results_path
 from benchmarks.resuming import make_missing
 from benchmarks.suites import Allowance
 from benchmarks.trajectory import trajectory
+from benchmarks.tuning.ruled import Ruled
 from farthing.strategies.shared import several
+from farthing.strategies.shared.several import Models
 from farthing.strategies.shared.surrogate import Compression
 
 SUITE = "tuning-references"
 SEEDS, EVALUATIONS = 2, 40
-MEDIAN = "median"
+MEDIAN, KEPT, SEEN = "median", "kept", "seen"
 
 
-@dataclass(frozen=True)
-class Ruled:
-    """One study of one problem under one rule."""
-
-    rule: str
-    problem: VectorFunction
-    seed: int
-
-    @property
-    def identity(self) -> dict[str, Any]:
-        return {"suite": SUITE, "problem": self.problem.name, "method": self.rule, "seed": self.seed, "settings": {}}
-
-    @property
-    def title(self) -> str:
-        return f"{self.rule}: {self.problem.name}, seed {self.seed}"
+def only_kept(models: Models) -> Models:
+    """As if only what keeps the limits had been seen."""
+    return replace(models, X=models.X[models.keeps]) if models.keeps.any() else models
 
 
 def set_rule(rule: str) -> None:
     if rule == MEDIAN:
         several.compression_beyond = lambda loss, worst: Compression.of(loss)
-    else:
+    elif rule == KEPT:
+        improvement = Models.improvement
+        setattr(Models, "improvement", lambda models: improvement(only_kept(models)))  # noqa: B010
+    elif rule != SEEN:
         several.LEAST_EXTENT = dict.fromkeys((2, 3), float(rule))
 
 
-def result_of(ruled: Ruled) -> Record:
+def result_of(ruled: Ruled[VectorFunction]) -> Record:
     allowance = Allowance(EVALUATIONS, "evaluations")
     standings = list(trajectory(METHODS["log-ehvi"], ruled.problem, allowance=allowance, seed=ruled.seed))
     regrets = {f"regret_{n}": standings[n - 1].regret for n in (EVALUATIONS // 2, EVALUATIONS)}
@@ -63,7 +55,7 @@ def row_of(rule: str, records: Sequence[Record]) -> list[str]:
     cells = []
     for problem in VECTOR_FUNCTIONS_FOR_TUNING:
         here = [one for one in records if (one["method"], one["problem"]) == (rule, problem.name)]
-        means = [np.mean([one[f"regret_{n}"] for one in here]) for n in (EVALUATIONS // 2, EVALUATIONS)]
+        means = [np.mean([one[f"regret_{n}"] for one in here]) for n in (EVALUATIONS // 2, EVALUATIONS) if here]
         cells.append(" / ".join(f"{mean:.3f}" for mean in means))
     return cells
 
@@ -75,10 +67,10 @@ def main(rules: Sequence[str]) -> int:
         for rule in dict.fromkeys(str(record["method"]) for record in records):
             print(f"| {rule} | " + " | ".join(row_of(rule, records)) + " |")
         return 0
-    for rule in rules:
-        set_rule(rule)
-        runs = [Ruled(rule, problem, seed) for seed in range(SEEDS) for problem in VECTOR_FUNCTIONS_FOR_TUNING]
-        make_missing(results_path(SUITE), runs, result_of=result_of)
+    [rule] = rules  # each changes the module for the rest of the process
+    set_rule(rule)
+    runs = [Ruled(SUITE, rule, problem, seed) for seed in range(SEEDS) for problem in VECTOR_FUNCTIONS_FOR_TUNING]
+    make_missing(results_path(SUITE), runs, result_of=result_of)
     return 0
 
 

@@ -22,7 +22,7 @@ SHORT = 60
 """Lines up to which a module that only one other imports is a paragraph of that one."""
 
 SIZES = {
-    "lines": 62_852,
+    "lines": 62_863,
     "modules": 326,
     "short modules with one importer": 1,
     "class names that stand twice": 3,

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
@@ -131,6 +132,19 @@ class Models:
     most: Array
     X: Array
 
+    @cached_property
+    def means(self) -> Array:
+        """Of the objectives at what was seen, (n, m)."""
+        return np.stack([gp.mean(self.X) for gp in self.objectives], axis=1)
+
+    @cached_property
+    def keeps(self) -> BoolArray:
+        """Whether what was seen is expected to keep every limit, (n,)."""
+        keeps = np.all(self.means <= self.most, axis=1)
+        for gp, bound in self.limits:
+            keeps &= gp.mean(self.X) <= bound
+        return np.asarray(keeps)
+
     def kriging_believer(self, X: Array) -> "Models":
         """The processes as if each row had returned its means."""
         return replace(
@@ -146,10 +160,7 @@ class Models:
         The front is of the means at the configurations seen, so that noise makes no point of it. Its reference is of
         all of them, also of those beyond a limit: the first that keep it may lie close together.
         """
-        means = np.stack([gp.mean(self.X) for gp in self.objectives], axis=1)
-        keeps = np.all(means <= self.most, axis=1)
-        for gp, bound in self.limits:
-            keeps &= gp.mean(self.X) <= bound
+        means, keeps = self.means, self.keeps
         feasible = tuple(LogFeasible(gp, bound) for gp, bound in self.limits)
         if self.limits and not keeps.any():
             return LogProduct(feasible)
