@@ -235,7 +235,7 @@ class Rungs:
 
         return forecasts(self)
 
-    @property
+    @cached_property
     def excess_in_the_end(self) -> "Excesses":
         return {number: one.excess for number, one in self.in_the_end.items()}
 
